@@ -1,0 +1,34 @@
+# `make demo` is the main job, `make test` the tests; each sets up what it needs.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test slow lint bench browser clean
+
+$(READY): pyproject.toml .ci/constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "slotsim needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable '.[test]'
+	@touch $@
+
+demo: $(READY)
+	$(BIN)/slotsim compare scenarios/off-peak.yaml scenarios/peak.yaml --out reports/demo
+
+test: $(READY) browser
+	$(BIN)/python -m pytest -n auto
+
+slow: $(READY) browser
+	$(BIN)/python -m pytest -n auto -m slow
+
+lint: $(READY)
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# The browser test needs a Chromium; as root on Debian it is installed here, elsewhere the test says what is missing.
+browser:
+	@command -v chromium >/dev/null || command -v google-chrome >/dev/null || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends chromium >/dev/null; } || echo "no Chromium found: the browser test will be skipped"
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
