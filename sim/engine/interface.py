@@ -1,0 +1,153 @@
+"""What every engine takes and gives: arrays in, arrays out, all times integer nanoseconds.
+
+An engine never sees a random generator, a plan's name or a unit other than the nanosecond, so two engines
+that follow the order of events in ARCHITECTURE.md must agree to the last nanosecond and slot index.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from sim.units import IntArray
+
+BoolArray = npt.NDArray[np.bool_]
+Progress = Callable[[int], None]
+"""Called now and then with the number of requests completed so far."""
+
+NO_USER = -1
+NO_CALL = -1
+ALLOCATIONS = ("fair_share", "fifo", "max_min")
+
+
+class DrawsExhaustedError(Exception):
+    """The load outlasted the arrays: draw more (the first ones stay the same) and run again."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenArrivals:
+    """Requests that arrive whatever happens; `arrival_ns` (int64, one each) never decreases."""
+
+    arrival_ns: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedUsers:
+    """Users who each wait for their answer, think, and ask again.
+
+    `steps` holds (instant in ns, users from then on), the first at 0; `think_ns[i]` follows request i.
+    Without `end_ns` the run issues one request per element of `think_ns`; with it nothing is issued from
+    `end_ns` on, and running out of elements before raises `DrawsExhaustedError`.
+    """
+
+    steps: tuple[tuple[int, int], ...]
+    think_ns: IntArray
+    end_ns: int | None = None
+
+
+@dataclass(frozen=True)
+class EngineInput:
+    """One run: the provider, the workflow's graph, and every drawn time.
+
+    Parameters
+    ----------
+    slots, allocation
+        The provider's concurrency, and who gets a free slot (one of `ALLOCATIONS`).
+    service_ns
+        int64[requests, calls], each >= 1. A join that holds a slot is the last call.
+    join_ns
+        int64[requests], each >= 0: the join of a parallel request where it holds no slot.
+    dependencies
+        For each call, the calls that a parallel request must finish before it.
+    serial_order
+        The calls that a serial request makes, one after another. It has no join.
+    runs_parallel_at
+        bool[slots + 1]: whether a request that starts at fair share k runs in parallel. All true is the
+        plan `parallel`, all false is `serial`, a mixture is `adaptive`. Element 0 is never read.
+    max_degree
+        The most slots that one request may hold, whatever the allocation would let it.
+    load
+        Open arrivals or closed users.
+    """
+
+    slots: int
+    allocation: str
+    service_ns: IntArray
+    join_ns: IntArray
+    dependencies: tuple[tuple[int, ...], ...]
+    serial_order: tuple[int, ...]
+    runs_parallel_at: BoolArray
+    load: OpenArrivals | ClosedUsers
+    max_degree: int | None = None
+
+    @property
+    def calls_per_request(self) -> int:
+        return len(self.dependencies)
+
+    def cap(self, active: int) -> int:
+        """Return how many slots one request may hold while `active` requests are (at least 1)."""
+        share = max(1, self.slots // active) if self.allocation == "fair_share" else self.slots
+        return share if self.max_degree is None else min(share, self.max_degree)
+
+
+@dataclass(frozen=True)
+class EngineOutput:
+    """What happened. Requests are numbered in order of arrival; times int64 ns.
+
+    Parameters
+    ----------
+    user
+        int64[requests]; `NO_USER` under an open load.
+    ran_parallel
+        bool[requests]: the plan each request ran, chosen at its arrival.
+    arrival_ns, completion_ns
+        int64[requests].
+    ready_ns, start_ns, finish_ns, slot
+        int64[requests, calls]; `NO_CALL` where the request made no such call.
+    active_integral_ns
+        Active requests x time, summed by the engine as it went.
+    engine
+        The name of the engine that ran.
+    """
+
+    user: IntArray
+    ran_parallel: BoolArray
+    arrival_ns: IntArray
+    completion_ns: IntArray
+    ready_ns: IntArray
+    start_ns: IntArray
+    finish_ns: IntArray
+    slot: IntArray
+    active_integral_ns: int
+    engine: str
+
+    @property
+    def requests(self) -> int:
+        return len(self.arrival_ns)
+
+    @cached_property
+    def latency_ns(self) -> IntArray:
+        """int64[requests]: completion - arrival."""
+        return self.completion_ns - self.arrival_ns
+
+    @cached_property
+    def called(self) -> BoolArray:
+        """bool[requests, calls]: which calls were made."""
+        return self.slot != NO_CALL
+
+    @cached_property
+    def waiting_ns(self) -> IntArray:
+        """int64[requests, calls]: start - ready; 0 where no call was made."""
+        return self.start_ns - self.ready_ns
+
+    @cached_property
+    def service_ns(self) -> IntArray:
+        """int64[requests, calls]: finish - start; 0 where no call was made."""
+        return self.finish_ns - self.start_ns
+
+    @property
+    def horizon_ns(self) -> int:
+        """The end of the run: its last completion (0 for an empty run)."""
+        return int(self.completion_ns.max(initial=0))

@@ -1,0 +1,96 @@
+"""The provider as a SimPy resource: slots that all active requests borrow, and one dispatch per instant."""
+
+from collections.abc import Callable
+from heapq import heappop, heappush
+from typing import Any
+
+import simpy
+
+from sim.engine.call_queue import Call, CallQueue, Request
+from sim.engine.interface import EngineInput
+
+# The order within an instant. SimPy's own events (timeouts, succeeded events, ended processes) have priority
+# NORMAL = 1, so every completion at an instant comes before what follows here.
+USER_RETURN, ARRIVAL, SETTLED, DISPATCH = 2, 3, 4, 5
+
+
+class Moment(simpy.Event):
+    """An event `delay` nanoseconds from now, at its place in the order of that instant."""
+
+    def __init__(self, env: simpy.Environment, order: int, delay: int = 0, value: object = None) -> None:
+        super().__init__(env)
+        self._ok = True
+        self._value = value
+        env.schedule(self, order, delay)
+
+
+class Provider:
+    """Slots under an allocation. Calls queue, are granted slots at the end of an instant, and finish."""
+
+    def __init__(self, env: simpy.Environment, given: EngineInput, finished: Callable[[Call], None]) -> None:
+        self.env = env
+        self.given = given
+        self.finished = finished
+        self.queue = CallQueue(given.calls_per_request)
+        # (free since, slot): the slot free longest is granted first, ties to the lowest index.
+        self.free = [(0, slot) for slot in range(given.slots)]
+        self.service_ns = given.service_ns.tolist()
+        self.active = 0
+        self.active_integral_ns = 0
+        self.active_since_ns = 0
+        self.dispatch_is_due = False
+        self.first = self.queue.first_holding_fewest if given.allocation == "max_min" else self.queue.first
+
+    def enter(self) -> None:
+        """Count one more active request."""
+        self._accumulate()
+        self.active += 1
+
+    def leave(self) -> None:
+        """Count one active request less, which may raise every other request's cap."""
+        self._accumulate()
+        self.active -= 1
+        self._plan_dispatch()
+
+    def ask(self, request: Request, call: int) -> None:
+        """Queue a call that is ready now."""
+        self.queue.push(Call(request, call, self.env.now))
+        self._plan_dispatch()
+
+    def dispatch(self, _event: Any) -> None:
+        """Grant free slots to the calls that the allocation picks, until either runs out."""
+        self.dispatch_is_due = False
+        if self.active == 0:
+            return
+        cap = self.given.cap(self.active)
+        while self.free and (call := self.first(cap)) is not None:
+            self.grant(call)
+
+    def grant(self, call: Call) -> None:
+        """Start a queued call on the slot that has been free longest."""
+        request = call.request
+        self.queue.remove(call)
+        call.slot = heappop(self.free)[1]
+        call.start_ns = self.env.now
+        request.held += 1
+        self.queue.holding_changed(request)
+        service = self.env.timeout(self.service_ns[request.number][call.index], call)
+        service.callbacks.append(self._finish)
+
+    def _finish(self, event: Any) -> None:
+        call: Call = event.value
+        heappush(self.free, (self.env.now, call.slot))
+        call.request.held -= 1
+        self.queue.holding_changed(call.request)
+        self._plan_dispatch()
+        self.finished(call)
+
+    def _plan_dispatch(self) -> None:
+        if self.queue.length and not self.dispatch_is_due:
+            self.dispatch_is_due = True
+            Moment(self.env, DISPATCH).callbacks.append(self.dispatch)
+
+    def _accumulate(self) -> None:
+        now = self.env.now
+        self.active_integral_ns += self.active * (now - self.active_since_ns)
+        self.active_since_ns = now
