@@ -1,0 +1,118 @@
+"""Check 3: slots and calls are conserved, by the tables alone and under every allocation.
+
+The tables are held first against the draws (service times, arrivals, plan choices, dependencies), then the
+run is walked instant by instant: whatever the allocation would have granted must have been granted, in that
+order and on that slot, and nothing else.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sim.check.grants import walk_instants
+from sim.check.history import violation
+from sim.check.timeline import Timeline
+from sim.engine import ClosedUsers, EngineInput, EngineOutput, OpenArrivals
+from sim.engine.interface import BoolArray
+from sim.units import IntArray
+
+def check_conservation(given: EngineInput, out: EngineOutput, line: Timeline) -> int:
+    """Hold the tables against the draws and the allocation; return how many calls were checked.
+
+    Raises
+    ------
+    CheckError
+        Naming the first rule broken, with the history of the request it was broken for.
+    """
+    for rule, broken in table_rules(given, out, line):
+        rows = broken.reshape(out.requests, -1).any(axis=1)
+        if rows.any():
+            request = int(np.argmax(rows))
+            raise violation(given, out, request, rule.format(request=request))
+    check_issued(given, out)
+    walk_instants(given, out, line)
+    return int(out.called.sum())
+
+
+def table_rules(given: EngineInput, out: EngineOutput, line: Timeline) -> Iterator[tuple[str, BoolArray]]:
+    """Yield (rule, where it is broken), each bool array with one row per request."""
+    requests = out.requests
+    makes = np.zeros((2, given.calls_per_request), dtype=np.bool_)
+    makes[0, list(given.serial_order)] = True
+    makes[1] = True
+    parallel = out.ran_parallel.astype(np.int64)
+    yield "conservation: request {request} did not complete", out.completion_ns < out.arrival_ns
+    yield "conservation: request {request} did not make each call once", out.called != makes[parallel]
+    altered = out.called & (out.service_ns != given.service_ns[:requests])
+    yield "conservation: a service time of request {request} is not the one drawn", altered
+    yield "conservation: a call of request {request} started before it was ready", out.waiting_ns < 0
+    yield (
+        "conservation: a call of request {request} was not ready when its dependencies finished",
+        out.called & (out.ready_ns != expected_ready_ns(given, out)),
+    )
+    join_ns = np.where(out.ran_parallel, given.join_ns[:requests], 0)
+    completion_ns = np.where(out.called, out.finish_ns, 0).max(axis=1, initial=0) + join_ns
+    yield "conservation: request {request} did not complete after its join", out.completion_ns != completion_ns
+    share = np.maximum(1, given.slots // np.maximum(1, line.active[line.at(out.arrival_ns)]))
+    chosen = given.runs_parallel_at[share]
+    yield "conservation: request {request} did not run the plan of its fair share", out.ran_parallel != chosen
+    yield "conservation: request {request} held a slot that another call held", double_booked(given, out)
+
+
+def expected_ready_ns(given: EngineInput, out: EngineOutput) -> IntArray:
+    """Return when each call became ready by its request's plan (int64[requests, calls])."""
+    parallel_ns = np.repeat(out.arrival_ns[:, None], given.calls_per_request, axis=1)
+    serial_ns = parallel_ns.copy()
+    for call, dependencies in enumerate(given.dependencies):
+        if dependencies:
+            parallel_ns[:, call] = out.finish_ns[:, list(dependencies)].max(axis=1)
+    for earlier, later in zip(given.serial_order, given.serial_order[1:], strict=False):
+        serial_ns[:, later] = out.finish_ns[:, earlier]
+    return np.where(out.ran_parallel[:, None], parallel_ns, serial_ns)
+
+
+def double_booked(given: EngineInput, out: EngineOutput) -> BoolArray:
+    """Return which calls ran on a slot that does not exist or that another call still held."""
+    place = np.flatnonzero(out.called)
+    slot, start, finish = (column.ravel()[place] for column in (out.slot, out.start_ns, out.finish_ns))
+    order = np.lexsort((start, slot))
+    overlaps = np.zeros(len(place), dtype=np.bool_)
+    later, earlier = order[1:], order[:-1]
+    overlaps[later] = (slot[later] == slot[earlier]) & (start[later] < finish[earlier])
+    broken = np.zeros(out.called.size, dtype=np.bool_)
+    broken[place] = overlaps | (slot >= given.slots)
+    return broken
+
+
+def check_issued(given: EngineInput, out: EngineOutput) -> None:
+    """Hold the arrivals against the load: every request it asks for, when it asks for it."""
+    load = given.load
+    if isinstance(load, OpenArrivals):
+        due_ns, asked = load.arrival_ns, len(load.arrival_ns)
+    else:
+        due_ns, asked = out.arrival_ns, out.requests if load.end_ns is not None else len(load.think_ns)
+    if out.requests != asked:
+        last = max(0, out.requests - 1)
+        raise violation(given, out, last, f"conservation: {out.requests} requests issued of {asked}")
+    early = out.arrival_ns != due_ns
+    if isinstance(load, ClosedUsers):
+        early = returned_early(load, out)
+    if early.any():
+        request = int(np.argmax(early))
+        raise violation(given, out, request, f"conservation: request {request} did not arrive when due")
+
+
+def returned_early(load: ClosedUsers, out: EngineOutput) -> BoolArray:
+    """Return which requests did not arrive when their user was due back.
+
+    With one step that is the completion before plus the think time after it. When the number of users
+    changes, a user may instead come with a step; never before its request before is complete.
+    """
+    order = np.lexsort((out.arrival_ns, out.user))
+    later, earlier = order[1:], order[:-1]
+    again = out.user[later] == out.user[earlier]
+    due_ns, before_ns = np.zeros((2, out.requests), dtype=np.int64)
+    due_ns[later] = np.where(again, (out.completion_ns + load.think_ns[: out.requests])[earlier], 0)
+    before_ns[later] = np.where(again, out.completion_ns[earlier], 0)
+    came_with_step = np.isin(out.arrival_ns, [at_ns for at_ns, _ in load.steps[1:]])
+    return (out.arrival_ns != due_ns) & ~(came_with_step & (out.arrival_ns >= before_ns))

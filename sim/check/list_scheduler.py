@@ -1,0 +1,116 @@
+"""Check 1: every request against the deterministic list scheduler.
+
+A request is *exact* when its cap was the same at every dispatch at which one of its calls was queued, and no
+call stayed queued while the request held fewer slots than that cap: only its own cap ever held it back. The
+list scheduler then gives its latency to the nanosecond. Every other request is *bounded* from below.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.check.history import violation
+from sim.check.timeline import RangeExtremes, Timeline
+from sim.engine import EngineInput, EngineOutput
+from sim.engine.interface import BoolArray
+from sim.schedule import list_schedule, serial_order
+from sim.units import IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class ListSchedulerCounts:
+    """How many requests were held to an exact latency and how many to a lower bound."""
+
+    exact: int
+    bounded: int
+
+
+def check_list_scheduler(given: EngineInput, out: EngineOutput, line: Timeline) -> ListSchedulerCounts:
+    """Hold every latency against the list scheduler.
+
+    Raises
+    ------
+    CheckError
+        A latency differs from the exact one, or lies below its bound.
+    """
+    least_cap, greatest_cap = caps_while_queued(given, out, line)
+    waited = (out.waiting_ns > 0).any(axis=1)
+    held_enough = ~waited
+    held_enough[waited] = held_its_cap(out, np.flatnonzero(waited), least_cap[waited])
+    exact = np.where(out.ran_parallel, (least_cap == greatest_cap) & held_enough, ~waited)
+    expected = expected_latencies(given, out, exact, greatest_cap)
+    wrong = np.where(exact, out.latency_ns != expected, out.latency_ns < expected)
+    if wrong.any():
+        request = int(np.argmax(wrong))
+        word = "exactly" if exact[request] else "at least"
+        raise violation(
+            given,
+            out,
+            request,
+            f"list scheduler: the latency of request {request} is {out.latency_ns[request]} ns, "
+            f"which must be {word} {expected[request]} ns",
+        )
+    return ListSchedulerCounts(int(exact.sum()), int((~exact).sum()))
+
+
+def caps_while_queued(given: EngineInput, out: EngineOutput, line: Timeline) -> tuple[IntArray, IntArray]:
+    """Return each request's least and greatest min(cap, calls) over the dispatches that saw it queued.
+
+    Both int64[requests]. A call is queued at every dispatch from the instant it is ready to the instant it
+    starts, both included.
+    """
+    calls = given.calls_per_request
+    ready, start = line.at(out.ready_ns), line.at(out.start_ns)
+    cap = np.minimum(line.cap, calls)
+    least = np.where(out.called, cap[np.minimum(ready, len(cap) - 1)], calls + 1)
+    greatest = np.where(out.called, least, 0)
+    stretched = out.called & (start > ready)
+    if stretched.any():
+        extremes = RangeExtremes(cap)
+        least[stretched], greatest[stretched] = extremes.over(ready[stretched], start[stretched])
+    return least.min(axis=1), greatest.max(axis=1)
+
+
+def held_its_cap(out: EngineOutput, requests: IntArray, cap: IntArray) -> BoolArray:
+    """Return whether each request held at least its cap after every dispatch that left a call of it queued.
+
+    What a request holds falls only when a call of its own finishes, so it is enough to look at the instants
+    at which a waiting call became ready or another call finished.
+    """
+    ready, start, finish = (column[requests] for column in (out.ready_ns, out.start_ns, out.finish_ns))
+    called = out.called[requests]
+    enough = np.ones(len(requests), dtype=np.bool_)
+    for waiting in range(ready.shape[1]):
+        moments = np.concatenate([ready[:, [waiting]], finish], axis=1)
+        was_queued = (
+            called[:, [waiting]] & (ready[:, [waiting]] <= moments) & (moments < start[:, [waiting]])
+        )
+        for column in range(moments.shape[1]):
+            moment = moments[:, [column]]
+            held = (called & (start <= moment) & (moment < finish)).sum(axis=1)
+            enough &= ~was_queued[:, column] | (held >= cap)
+    return enough
+
+
+def expected_latencies(given: EngineInput, out: EngineOutput, exact: BoolArray, cap: IntArray) -> IntArray:
+    """Return the exact latency of each exact request and the lower bound of each other one, int64 ns."""
+    service_ns = np.where(out.called, given.service_ns[: out.requests], 0)
+    work_ns = service_ns.sum(axis=1)
+    critical_ns = critical_paths_ns(service_ns, given.dependencies)
+    spans_ns = np.where(exact, critical_ns, np.maximum(critical_ns, -(-work_ns // cap)))
+    held_back = np.flatnonzero(exact & out.ran_parallel & (cap < given.calls_per_request))
+    spans_ns[held_back] = [
+        list_schedule(times, given.dependencies, slots).span_ns
+        for times, slots in zip(service_ns[held_back].tolist(), cap[held_back].tolist(), strict=True)
+    ]
+    return np.where(out.ran_parallel, spans_ns + given.join_ns[: out.requests], work_ns)
+
+
+def critical_paths_ns(service_ns: IntArray, dependencies: Sequence[Sequence[int]]) -> IntArray:
+    """Return the longest dependency chain of each row of service times (int64[requests, calls])."""
+    finish_ns = np.zeros_like(service_ns)
+    for call in serial_order(dependencies):
+        ready_ns = finish_ns[:, list(dependencies[call])].max(axis=1, initial=0)
+        finish_ns[:, call] = ready_ns + service_ns[:, call]
+    return finish_ns.max(axis=1, initial=0)

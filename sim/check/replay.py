@@ -1,0 +1,74 @@
+"""Check 2: one request alone in the engine is the list scheduler's schedule, slot by slot."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from fractions import Fraction
+
+import numpy as np
+
+from sim.check.history import violation
+from sim.engine import EngineInput, EngineOutput, OpenArrivals
+from sim.schedule import critical_path_ns, list_schedule
+
+Run = Callable[[EngineInput], EngineOutput]
+
+
+def check_isolated_replay(given: EngineInput, run: Run) -> int:
+    """Replay the first request's service times alone at 1..n slots; return how many replays were compared.
+
+    Raises
+    ------
+    CheckError
+        A start, finish, slot, makespan, queue delay or utilisation is not the list scheduler's.
+    """
+    for slots in range(1, given.calls_per_request + 1):
+        alone = isolated(given, slots)
+        out = run(alone)
+        wanted = scheduled(alone)
+        for name, found in replayed(alone, out).items():
+            if found != wanted[name]:
+                what = f"isolated replay at {slots} slots: {name} {found} must be {wanted[name]}"
+                raise violation(alone, out, 0, what)
+    return given.calls_per_request
+
+
+def scheduled(alone: EngineInput) -> dict[str, object]:
+    """Return what the list scheduler says of a lone request."""
+    times, join_ns = alone.service_ns[0].tolist(), int(alone.join_ns[0])
+    schedule = list_schedule(times, alone.dependencies, alone.slots)
+    return {
+        "starts": list(schedule.starts_ns),
+        "finishes": list(schedule.finishes_ns),
+        "slots": list(schedule.slot),
+        "makespan": schedule.span_ns + join_ns,
+        "queue delay": schedule.span_ns - critical_path_ns(times, alone.dependencies),
+        "utilisation": Fraction(sum(times), schedule.span_ns * alone.slots),
+    }
+
+
+def replayed(alone: EngineInput, out: EngineOutput) -> dict[str, object]:
+    """Return what the engine did with a lone request."""
+    makespan_ns, span_ns = int(out.latency_ns[0]), int(out.finish_ns[0].max())
+    ideal_ns = critical_path_ns(alone.service_ns[0].tolist(), alone.dependencies) + int(alone.join_ns[0])
+    return {
+        "starts": out.start_ns[0].tolist(),
+        "finishes": out.finish_ns[0].tolist(),
+        "slots": out.slot[0].tolist(),
+        "makespan": makespan_ns,
+        "queue delay": makespan_ns - ideal_ns,
+        "utilisation": Fraction(int(out.service_ns[0].sum()), span_ns * alone.slots),
+    }
+
+
+def isolated(given: EngineInput, slots: int) -> EngineInput:
+    """Return the run of the first request alone, in parallel, on `slots` slots."""
+    return replace(
+        given,
+        slots=slots,
+        service_ns=given.service_ns[:1],
+        join_ns=given.join_ns[:1],
+        runs_parallel_at=np.ones(slots + 1, dtype=np.bool_),
+        load=OpenArrivals(np.zeros(1, dtype=np.int64)),
+        max_degree=None,
+    )
+
