@@ -1,0 +1,112 @@
+"""What every model of a scenario file shares: strictness, known keys, rules across keys, bounded numbers.
+
+The bounds keep every sum of nanoseconds within int64 and every run within a machine's memory.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationInfo, model_validator
+from pydantic_core import PydanticCustomError
+
+MAX_COUNT = 100_000_000
+MAX_MS = 1e8
+MAX_S = 1e9
+
+Path = tuple[str | int, ...]
+
+Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
+CountOrZero = Annotated[int, Field(ge=0, le=MAX_COUNT)]
+Slots = Annotated[int, Field(ge=1, le=1_000_000)]
+Users = Annotated[int, Field(ge=0, le=1_000_000)]
+Micros = Annotated[int, Field(ge=0, le=1_000_000_000_000)]
+Ratio = Annotated[float, Field(ge=0, le=1)]
+Amount = Annotated[float, Field(ge=0, le=MAX_MS)]
+PositiveAmount = Annotated[float, Field(gt=0, le=MAX_MS)]
+Variation = Annotated[float, Field(ge=0.001, le=10)]
+Seconds = Annotated[float, Field(ge=0, le=MAX_S)]
+Rate = Annotated[float, Field(ge=0, le=1e6)]
+Factor = Annotated[float, Field(gt=0, le=1e6)]
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+
+
+@dataclass(frozen=True)
+class Broken:
+    """A rule that one value, or several together, do not hold. `path` starts at the model that found it."""
+
+    path: Path
+    rule: str
+    value: object = None
+    has_value: bool = True
+
+
+class BrokenRulesError(PydanticCustomError):
+    """How a model hands its broken rules through pydantic."""
+
+    def __new__(cls, *broken: Broken) -> Self:
+        return super().__new__(cls, "broken_rules", "rules across keys", {"broken": broken})
+
+
+class Model(BaseModel):
+    """A frozen mapping of a scenario file: no conversions, no unknown keys, no NaN or infinity."""
+
+    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+
+    def broken_rules(self) -> Iterator[Broken]:
+        """Yield the rules between this model's keys that do not hold."""
+        yield from ()
+
+    @classmethod
+    def keys(cls) -> tuple[str, ...]:
+        """Return the keys of this mapping as they are written in a file."""
+        return tuple(field.alias or name for name, field in cls.model_fields.items())
+
+    @classmethod
+    def key(cls, name: str) -> str:
+        """Return a field's key as it is written in a file."""
+        return cls.model_fields[name].alias or name
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_known_keys(cls, value: Any, info: ValidationInfo) -> Any:
+        """Leave a note of which keys this mapping may have, for the message about one that it may not."""
+        if isinstance(info.context, dict):
+            info.context[id(value)] = cls.keys()
+        return value
+
+    @model_validator(mode="after")
+    def _hold_rules(self) -> Self:
+        broken = tuple(self.broken_rules())
+        if broken:
+            raise BrokenRulesError(*broken)
+        return self
+
+
+def chosen_by(
+    key: str,
+    choices: tuple[str, ...],
+    short_form: Callable[[Any], str | None] = lambda _: None,
+    rule: str = "must be a mapping of keys",
+) -> Any:
+    """Return the discriminator of a union whose members are told apart by the value of `key`.
+
+    Parameters
+    ----------
+    key : the key of the mapping that names the member.
+    choices : the values it may have; the member's tag is the value in angle brackets.
+    short_form : names the tag of a value that `key` alone does not tell, such as a plain number.
+    rule : what to say of a value that is no member at all.
+    """
+
+    def tag(value: Any) -> str | None:
+        found = short_form(value)
+        if found is not None:
+            return found
+        choice = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
+        return f"<{choice}>" if isinstance(choice, str) and choice in choices else None
+
+    context = {"key": key, "choices": choices, "rule": rule}
+    return Discriminator(
+        tag, custom_error_type="no_choice", custom_error_message="no choice", custom_error_context=context
+    )

@@ -1,0 +1,107 @@
+"""From what pydantic found to our own words: `file:line: path rule (got value)`."""
+
+import difflib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from sim.errors import Fault
+from sim.scenario.base import Broken, Path
+from sim.scenario.source import Node, written
+
+KnownKeys = Mapping[int, tuple[str, ...]]
+
+RULES = {
+    "greater_than_equal": "must be >= {ge:g}",
+    "greater_than": "must be > {gt:g}",
+    "less_than_equal": "must be <= {le:.15g}",
+    "int_type": "must be a whole number",
+    "float_type": "must be a number",
+    "finite_number": "must be finite",
+    "string_type": "must be text",
+    "bool_type": "must be true or false",
+    "tuple_type": "must be a list",
+    "model_type": "must be a mapping of keys",
+    "too_short": "must not be empty",
+    "too_long": "must have at most {max_length} items",
+    "string_too_short": "must not be blank",
+    "string_pattern_mismatch": "must not be blank",
+    "string_too_long": "must have at most {max_length} characters",
+}
+
+
+def faults_of(error: ValidationError, tree: Node, data: Any, known: KnownKeys) -> list[Fault]:
+    """Return every fault that `error` carries, with file and line.
+
+    Parameters
+    ----------
+    tree, data : what was validated, as a tree with lines and as the plain data of it.
+    known : the keys of each validated mapping, by the id of the mapping.
+    """
+    faults = [
+        fault_at(tree, path, broken)
+        for item in error.errors(include_url=False)
+        for path, broken in _broken(item, data, known)
+    ]
+    return sorted(dict.fromkeys(faults), key=lambda fault: (fault.line is None, fault.file, fault.line or 0))
+
+
+def fault_at(tree: Node, path: Path, broken: Broken) -> Fault:
+    """Return the fault of a broken rule; a missing key points at the mapping that should have it."""
+    whole = (*path, *broken.path)
+    node = tree.at(whole)
+    return Fault(node.file, node.line, written(whole), broken.rule, broken.value, broken.has_value)
+
+
+def nearest(word: str, choices: tuple[str, ...]) -> str:
+    """Return `; did you mean 'x'?` for the choice closest to `word`, else the choices there are."""
+    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
+    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(choices)}"
+
+
+def _broken(item: Any, data: Any, known: KnownKeys) -> Iterator[tuple[Path, Broken]]:
+    """Yield the path in the data and the broken rule of one pydantic error."""
+    steps = tuple(step for step in item["loc"] if not str(step).startswith("<"))
+    path, holder = _followed(steps, data)
+    kind, value = item["type"], item["input"]
+    if kind == "broken_rules":
+        yield from ((path, broken) for broken in item["ctx"]["broken"])
+    elif kind == "extra_forbidden":
+        rule = "is not a known key" + nearest(str(steps[-1]), known.get(id(holder), ()))
+        yield path, Broken((), rule, None, False)
+    elif kind == "missing":
+        yield path, Broken((), "is missing", None, False)
+    elif kind == "no_choice":
+        yield path, _no_choice(item["ctx"], value)
+    elif kind != "too_short" or not value:
+        yield path, Broken((), _rule(kind, item.get("ctx", {})), value)
+
+
+def _followed(steps: Path, data: Any) -> tuple[Path, Any]:
+    """Return the part of `steps` that the data has (or lacks as a key), and the container of the last one."""
+    holder = data
+    for count, step in enumerate(steps):
+        holder = data
+        if isinstance(data, dict) and step not in data:
+            return steps[: count + 1], holder
+        if not isinstance(data, dict | list):
+            return steps[:count], holder
+        data = data[step]  # type: ignore[index]
+    return steps, holder
+
+
+def _no_choice(context: Mapping[str, Any], value: Any) -> Broken:
+    key, choices = context["key"], ", ".join(context["choices"])
+    if not isinstance(value, dict):
+        return Broken((), context["rule"], value)
+    if key not in value:
+        return Broken((key,), f"is missing; one of {choices}", None, False)
+    return Broken((key,), f"must be one of {choices}", value[key])
+
+
+def _rule(kind: str, context: Mapping[str, Any]) -> str:
+    if kind == "literal_error":
+        choices = str(context["expected"]).replace("'", "").replace(" or ", ", ")
+        return f"must be one of {choices}" if "," in choices else f"must be {choices}"
+    return RULES[kind].format(**context)

@@ -1,0 +1,77 @@
+"""Service-level objectives: rules such as `latency_ms_p95 <= 400`."""
+
+import math
+import operator
+import re
+from collections.abc import Iterator
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, Field, PlainSerializer, Strict, WithJsonSchema
+
+from sim.scenario.base import Broken, BrokenRulesError, Model, Name
+from sim.scenario.faults import nearest
+
+PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
+METRICS = (
+    *(f"latency_ms_{kind}" for kind in ("mean", *PERCENTILES, "max")),
+    *(f"waiting_ms_{kind}" for kind in ("mean", *PERCENTILES, "max")),
+    "utilisation",
+    "throughput_per_s",
+    "cost_micros_per_request",
+)
+"""What a rule may be about; the names are those of a summary's figures."""
+
+COMPARISONS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
+RULE = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*")
+
+
+class SloRule(Model):
+    """A figure and the bound that it has to keep."""
+
+    metric: str
+    operator: Literal["<=", "<", ">=", ">"]
+    bound: float
+
+    def __str__(self) -> str:
+        return f"{self.metric} {self.operator} {self.bound:.15g}"
+
+    def holds(self, value: float) -> bool:
+        """Return whether `value` keeps the bound; NaN does not."""
+        return not math.isnan(value) and bool(COMPARISONS[self.operator](value, self.bound))
+
+
+def parse_rule(text: Any) -> Any:
+    """Return `metric operator bound` as the fields of a rule."""
+    if isinstance(text, SloRule):
+        return text
+    match = RULE.fullmatch(text) if isinstance(text, str) else None
+    if match is None or not math.isfinite(float(match[3])):
+        raise BrokenRulesError(Broken((), "must be a rule such as 'latency_ms_p95 <= 400'", text))
+    metric, comparison, bound = match.groups()
+    if metric not in METRICS:
+        raise BrokenRulesError(Broken((), f"must be about a known figure{nearest(metric, METRICS)}", text))
+    return {"metric": metric, "operator": comparison, "bound": float(bound)}
+
+
+RuleText = Annotated[
+    SloRule,
+    BeforeValidator(parse_rule),
+    PlainSerializer(str),
+    WithJsonSchema({"type": "string", "examples": ["latency_ms_p95 <= 400"]}),
+]
+
+
+class Slo(Model):
+    """Rules that a run has to keep."""
+
+    plan: Name | None = Field(
+        None, description="The plan that has to keep them; the recommended one unless given."
+    )
+    rules: Annotated[tuple[RuleText, ...], Strict(False)] = Field(
+        min_length=1, description="Rules such as 'latency_ms_p95 <= 400'."
+    )
+
+    def broken_rules(self) -> Iterator[Broken]:
+        for index, rule in enumerate(self.rules):
+            if rule in self.rules[:index]:
+                yield Broken(("rules", index), "must not repeat", str(rule))

@@ -1,0 +1,98 @@
+"""A recorded trace, replayed: when each request arrived and what each row says of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from sim.errors import Fault, InputError
+from sim.scenario.base import MAX_S
+from sim.scenario.load import TraceLoad
+from sim.scenario.table import AMOUNTS, TOKENS, ColumnReader, Table, read_table, timestamps
+from sim.units import NS_PER_S, FloatArray, IntArray, exact
+
+MAX_NS = int(MAX_S) * NS_PER_S
+TOKEN_ROLES = ("input_tokens", "output_tokens")
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A replayed slice, in order of time.
+
+    Parameters
+    ----------
+    arrival_ns : arrivals, int64 ns, shape (n,); the first is 0.
+    columns : what rows say of their requests, float64, shape (n,) each: `input_tokens`, `output_tokens`,
+        and durations (ms) by the name of their column.
+    rows_before : rows of the file that were skipped.
+    rows_moved : rows that stood after a later one.
+    """
+
+    arrival_ns: IntArray
+    columns: dict[str, FloatArray] = field(default_factory=dict)
+    rows_before: int = 0
+    rows_moved: int = 0
+
+    @property
+    def column_means(self) -> dict[str, float]:
+        """Mean of each column."""
+        return {name: float(np.mean(values)) for name, values in self.columns.items()}
+
+
+def read_trace(file: str, load: TraceLoad, wanted: Sequence[str], stated: Fault) -> Trace:
+    """Return the slice of `file` that `load` replays.
+
+    Parameters
+    ----------
+    wanted : the columns in use: token roles, and columns of durations.
+    stated : where the scenario names the file.
+
+    Raises
+    ------
+    InputError
+        The file, a cell or the slice breaks a rule.
+    """
+    headers = {name: _header(load, name) for name in wanted}
+    readers: dict[str, ColumnReader] = {load.role_columns.timestamp: timestamps(load.unit)}
+    readers |= {header: TOKENS if name in TOKEN_ROLES else AMOUNTS for name, header in headers.items()}
+    table = read_table(file, readers, stated, load.first, load.count)
+    stamps = table.columns[load.role_columns.timestamp]
+    if not stamps:
+        return Trace(np.empty(0, np.int64), {name: np.empty(0) for name in headers}, table.rows_before)
+    _refuse_long(file, table, stamps, load)
+    stamp_ns = np.array(stamps, dtype=np.int64)
+    order = np.argsort(stamp_ns, kind="stable")
+    columns = {
+        name: np.array(table.columns[header], dtype=np.float64)[order] for name, header in headers.items()
+    }
+    elapsed_ns = stamp_ns[order] - stamp_ns.min()
+    moved = int(np.count_nonzero(stamp_ns < np.maximum.accumulate(stamp_ns)))
+    return Trace(_scaled(elapsed_ns, load.time_scale), columns, table.rows_before, moved)
+
+
+def _header(load: TraceLoad, name: str) -> str:
+    """Return the file's name of a column: a token role has its own, a duration goes by the file's."""
+    return getattr(load.role_columns, name) if name in TOKEN_ROLES else name
+
+
+def _refuse_long(file: str, table: Table, stamps: Sequence[int], load: TraceLoad) -> None:
+    span_ns = (max(stamps) - min(stamps)) * exact(load.time_scale)
+    if span_ns > MAX_NS:
+        line = table.lines[int(np.argmax(np.array(stamps, dtype=np.int64)))]
+        rule = f"must lie within {MAX_S:g} s of the first arrival"
+        raise InputError(Fault(file, line, load.role_columns.timestamp, rule, None, False))
+
+
+def _scaled(elapsed_ns: IntArray, scale: float) -> IntArray:
+    """Return int64 ns times `scale`, exactly, rounded half to even."""
+    if scale == 1:
+        return elapsed_ns
+    ratio = exact(scale)
+    return np.array(
+        [_rounded(ns * ratio.numerator, ratio.denominator) for ns in elapsed_ns.tolist()], np.int64
+    )
+
+
+def _rounded(numerator: int, denominator: int) -> int:
+    whole, rest = divmod(numerator, denominator)
+    return whole + (2 * rest > denominator or (2 * rest == denominator and whole % 2 == 1))
