@@ -42,15 +42,19 @@ class InputError(SlotsimError):
         return type(self), self.faults
 
 
-class PlanError(SlotsimError, ValueError):
-    """A plan that the arithmetic refuses: names the field, the rule and the value."""
+class ArgumentError(SlotsimError, ValueError):
+    """A value that a function refuses: names the field, the rule and the value."""
 
     def __init__(self, field: str, rule: str, value: object) -> None:
         self.field, self.rule, self.value = field, rule, value
         super().__init__(f"{field} {rule} (got {shown(value)})")
 
-    def __reduce__(self) -> tuple[type["PlanError"], tuple[str, str, object]]:
+    def __reduce__(self) -> tuple[type["ArgumentError"], tuple[str, str, object]]:
         return type(self), (self.field, self.rule, self.value)
+
+
+class PlanError(ArgumentError):
+    """A plan that the arithmetic refuses."""
 
 
 class EngineError(SlotsimError):
