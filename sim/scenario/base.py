@@ -10,6 +10,8 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationInfo, model_validator
 from pydantic_core import PydanticCustomError
 
+from sim.errors import Fault
+
 MAX_COUNT = 100_000_000
 MAX_MS = 1e8
 MAX_S = 1e9
@@ -31,14 +33,23 @@ Factor = Annotated[float, Field(gt=0, le=1e6)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
 
 
+NOTHING = object()
+"""Stands for the value of a fault that is not about a value: a missing key, an unreadable file."""
+
+
 @dataclass(frozen=True)
 class Broken:
     """A rule that one value, or several together, do not hold. `path` starts at the model that found it."""
 
     path: Path
     rule: str
-    value: object = None
-    has_value: bool = True
+    value: object = NOTHING
+
+
+def fault_in(file: str, line: int | None, path: str, rule: str, value: object = NOTHING) -> Fault:
+    """Return a fault; without `value` its message ends with the rule."""
+    has_value = value is not NOTHING
+    return Fault(file, line, path, rule, value if has_value else None, has_value)
 
 
 class BrokenRulesError(PydanticCustomError):
@@ -106,7 +117,10 @@ def chosen_by(
         choice = value.get(key) if isinstance(value, Mapping) else getattr(value, key, None)
         return f"<{choice}>" if isinstance(choice, str) and choice in choices else None
 
-    context = {"key": key, "choices": choices, "rule": rule}
+    context: Any = {"key": key, "choices": choices, "rule": rule}
     return Discriminator(
-        tag, custom_error_type="no_choice", custom_error_message="no choice", custom_error_context=context
+        tag,
+        custom_error_type="no_choice",
+        custom_error_message="no choice",
+        custom_error_context=context,
     )

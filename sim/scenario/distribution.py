@@ -11,9 +11,9 @@ from statistics import NormalDist
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union
 
 import numpy as np
-from pydantic import ConfigDict, Field, PrivateAttr, RootModel, Strict, Tag
+from pydantic import ConfigDict, Field, PrivateAttr, RootModel, Strict, Tag, create_model
 
-from sim.scenario.base import Amount, Broken, Model, Name, PositiveAmount, Variation, chosen_by
+from sim.scenario.base import MAX_MS, Amount, Broken, Model, Name, PositiveAmount, Variation, chosen_by
 from sim.units import FloatArray
 
 UNITLESS = ("distribution", "cv", "file", "column")
@@ -59,7 +59,7 @@ class Distribution:
 class Constant(RootModel[Amount], Distribution):
     """The same value every time, written as a plain number."""
 
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
 
     @property
     def mean(self) -> float:
@@ -71,6 +71,12 @@ class Constant(RootModel[Amount], Distribution):
 
     def draw(self, rng: np.random.Generator, n: int) -> FloatArray:  # noqa: ARG002
         return np.full(n, self.root)
+
+
+class ConstantService(Constant):
+    """The same service time every time; a call takes at least a millisecond."""
+
+    root: Annotated[float, Field(ge=1, le=MAX_MS)]
 
 
 class Exponential(Model, Distribution):
@@ -205,12 +211,12 @@ class Empirical(Model, Distribution):
     def broken_rules(self) -> Iterator[Broken]:
         values = self.key("values")
         if self.values is None and self.file is None:
-            yield Broken((), f"must have {values}, or file and column", None, False)
+            yield Broken((), f"must have {values}, or file and column")
         if self.values is not None and self.file is not None:
             yield Broken(("file",), f"must not be given beside {values}", self.file)
         if (self.file is None) != (self.column is None):
             missing = "file" if self.file is None else "column"
-            yield Broken((missing,), "is missing", None, False)
+            yield Broken((missing,), "is missing")
 
     def load(self, values: FloatArray) -> None:
         """Take in the values (float64, shape (n,), n >= 1) that were read from the file."""
@@ -259,7 +265,7 @@ class TraceColumn(Model, Distribution):
 class TraceTokens(RootModel[Literal["trace"]], Distribution):
     """The request's own token count in the load's trace."""
 
-    model_config = ConfigDict(frozen=True, strict=True)
+    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
 
     @property
     def mean(self) -> float:
@@ -270,13 +276,24 @@ class TraceTokens(RootModel[Literal["trace"]], Distribution):
         return math.nan
 
 
-def _family(unit: str) -> dict[str, Any]:
-    """Return the distributions with `unit` at the end of their keys, by tag; kept as globals to be picklable."""
+class InMs(Model):
+    """Puts `_ms` at the end of the keys that have a unit."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name if name in UNITLESS else f"{name}_ms")
+
+
+class InTokens(Model):
+    """Puts `_tokens` at the end of the keys that have a unit."""
+
+    model_config = ConfigDict(alias_generator=lambda name: name if name in UNITLESS else f"{name}_tokens")
+
+
+def _family(unit: type[Model]) -> dict[str, Any]:
+    """Return the distributions in one unit, by tag. They are globals too, so that they can be pickled."""
     members: dict[str, Any] = {}
     for base in (Exponential, Lognormal, LognormalPercentiles, Gamma, Uniform, Triangular, Empirical):
-        config = ConfigDict(alias_generator=lambda name: name if name in UNITLESS else f"{name}_{unit}")
-        body = {"__module__": __name__, "__doc__": base.__doc__, "model_config": config}
-        member = type(base)(f"{base.__name__}{unit.title()}", (base,), body)
+        name = f"{base.__name__}{unit.__name__}"
+        member = create_model(name, __base__=(base, unit), __module__=__name__, __doc__=base.__doc__)
         globals()[member.__name__] = members[_tag_of(base)] = member
     return members
 
@@ -312,11 +329,12 @@ def _short_form(value: Any) -> str | None:
 
 if TYPE_CHECKING:
     Duration: TypeAlias = Distribution
+    ServiceTime: TypeAlias = Distribution
     TokenCount: TypeAlias = Distribution
 else:
     TokenCount = _union(
         "must be a number, trace or a distribution",
-        {"<number>": Constant, "<column>": TraceTokens, **_family("tokens")},
+        {"<number>": Constant, "<column>": TraceTokens, **_family(InTokens)},
     )
 
 
@@ -366,7 +384,6 @@ class TokenDuration(Model, Distribution):
 
 
 if not TYPE_CHECKING:
-    Duration = _union(
-        "must be a number or a distribution",
-        {"<number>": Constant, **_family("ms"), "<tokens>": TokenDuration, "<trace>": TraceColumn},
-    )
+    IN_MS = {**_family(InMs), "<tokens>": TokenDuration, "<trace>": TraceColumn}
+    Duration = _union("must be a number or a distribution", {"<number>": Constant, **IN_MS})
+    ServiceTime = _union("must be a number or a distribution", {"<number>": ConstantService, **IN_MS})

@@ -2,12 +2,13 @@
 
 import difflib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 from pydantic import ValidationError
 
 from sim.errors import Fault
-from sim.scenario.base import Broken, Path
+from sim.scenario.base import Broken, Path, fault_in
 from sim.scenario.source import Node, written
 
 KnownKeys = Mapping[int, tuple[str, ...]]
@@ -39,25 +40,43 @@ def faults_of(error: ValidationError, tree: Node, data: Any, known: KnownKeys) -
     tree, data : what was validated, as a tree with lines and as the plain data of it.
     known : the keys of each validated mapping, by the id of the mapping.
     """
-    faults = [
-        fault_at(tree, path, broken)
-        for item in error.errors(include_url=False)
-        for path, broken in _broken(item, data, known)
-    ]
-    return sorted(dict.fromkeys(faults), key=lambda fault: (fault.line is None, fault.file, fault.line or 0))
+    found = [pair for item in error.errors(include_url=False) for pair in _broken(item, data, known)]
+    misspelt = {(*path[:-1], broken.meant) for path, broken in found if isinstance(broken, UnknownKey)}
+    faults = [fault_at(tree, path, broken) for path, broken in found if path not in misspelt]
+    once = {str(fault): fault for fault in faults}
+    return sorted(once.values(), key=lambda fault: (fault.file, fault.line or 0))
 
 
 def fault_at(tree: Node, path: Path, broken: Broken) -> Fault:
     """Return the fault of a broken rule; a missing key points at the mapping that should have it."""
     whole = (*path, *broken.path)
     node = tree.at(whole)
-    return Fault(node.file, node.line, written(whole), broken.rule, broken.value, broken.has_value)
+    as_written = isinstance(broken.value, float) and broken.value == node.value
+    value = node.value if as_written else broken.value
+    return fault_in(node.file, node.line, written(whole), broken.rule, value)
+
+
+@dataclass(frozen=True)
+class UnknownKey(Broken):
+    """A key that its mapping does not have, and the one that was probably meant."""
+
+    meant: str | None = None
+
+    @classmethod
+    def among(cls, key: str, choices: tuple[str, ...]) -> Self:
+        """Return the fault of `key`, with the closest of `choices`."""
+        return cls((), f"is not a known key{nearest(key, choices)}", meant=closest(key, choices))
+
+
+def closest(word: str, choices: tuple[str, ...]) -> str | None:
+    """Return the choice that looks most like `word`; None where none does."""
+    return next(iter(difflib.get_close_matches(word, choices, n=1)), None)
 
 
 def nearest(word: str, choices: tuple[str, ...]) -> str:
     """Return `; did you mean 'x'?` for the choice closest to `word`, else the choices there are."""
-    close = difflib.get_close_matches(word, choices, n=1, cutoff=0.6)
-    return f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(choices)}"
+    meant = closest(word, choices)
+    return f"; did you mean {meant!r}?" if meant else f"; one of {', '.join(choices)}"
 
 
 def _broken(item: Any, data: Any, known: KnownKeys) -> Iterator[tuple[Path, Broken]]:
@@ -68,10 +87,9 @@ def _broken(item: Any, data: Any, known: KnownKeys) -> Iterator[tuple[Path, Brok
     if kind == "broken_rules":
         yield from ((path, broken) for broken in item["ctx"]["broken"])
     elif kind == "extra_forbidden":
-        rule = "is not a known key" + nearest(str(steps[-1]), known.get(id(holder), ()))
-        yield path, Broken((), rule, None, False)
+        yield path, UnknownKey.among(str(steps[-1]), known.get(id(holder), ()))
     elif kind == "missing":
-        yield path, Broken((), "is missing", None, False)
+        yield path, Broken((), "is missing")
     elif kind == "no_choice":
         yield path, _no_choice(item["ctx"], value)
     elif kind != "too_short" or not value:
@@ -96,7 +114,7 @@ def _no_choice(context: Mapping[str, Any], value: Any) -> Broken:
     if not isinstance(value, dict):
         return Broken((), context["rule"], value)
     if key not in value:
-        return Broken((key,), f"is missing; one of {choices}", None, False)
+        return Broken((key,), f"is missing; one of {choices}")
     return Broken((key,), f"must be one of {choices}", value[key])
 
 

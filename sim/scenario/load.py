@@ -22,8 +22,9 @@ from sim.scenario.base import (
 )
 from sim.scenario.distribution import Constant, Duration
 
-PositiveRate = Annotated[float, Field(ge=1e-6, le=1e6)]
+PositiveRate = Annotated[float, Field(gt=0, le=1e6)]
 PositiveSeconds = Annotated[float, Field(gt=0, le=MAX_S)]
+TOKEN_ROLES = ("input_tokens", "output_tokens")
 TimeUnit = Literal["ns", "us", "ms", "s", "datetime"]
 
 
@@ -54,16 +55,16 @@ class OpenLoad(Model):
 
     def broken_rules(self) -> Iterator[Broken]:
         if self.arrivals == "gamma" and self.cv is None:
-            yield Broken(("cv",), "is missing: gamma arrivals need it", None, False)
+            yield Broken(("cv",), "is missing: gamma arrivals need it")
         if self.arrivals != "gamma" and self.cv is not None:
             yield Broken(("cv",), "must be left out unless arrivals are gamma", self.cv)
         yield from _exactly_one(self, "requests", "duration_s")
-        if self.duration_s is not None and self.duration_s * self.rate_per_s > MAX_COUNT:
-            yield Broken(("duration_s",), f"must not give more than {MAX_COUNT} arrivals", self.duration_s)
-        if self.requests is not None and self.requests / self.rate_per_s > MAX_S:
-            yield Broken(
-                ("rate_per_s",), f"must let the last request arrive within {MAX_S:g} s", self.rate_per_s
-            )
+        if self.duration_s is not None and not 1 <= self.duration_s * self.rate_per_s <= MAX_COUNT:
+            rule = f"must give from 1 to {MAX_COUNT} arrivals at this rate"
+            yield Broken(("duration_s",), rule, self.duration_s)
+        if (self.requests or 1) / self.rate_per_s > MAX_S:
+            rule = f"must let the last request arrive within {MAX_S:g} s"
+            yield Broken(("rate_per_s",), rule, self.rate_per_s)
 
 
 class TraceColumns(Model):
@@ -85,7 +86,7 @@ class TraceLoad(Model):
     kind: Literal["trace"]
     file: Name = Field(description="CSV file, its path relative to the file that names it.")
     format: Literal["azure", "csv"] = Field(
-        description="Azure's TIMESTAMP,ContextTokens,GeneratedTokens, or any CSV with `columns` and `time_unit`."
+        description="Azure's TIMESTAMP,ContextTokens,GeneratedTokens, or csv with `columns` and `time_unit`."
     )
     columns: TraceColumns | None = Field(None, description="Names of the columns; csv only.")
     time_unit: TimeUnit | None = Field(None, description="Unit of the timestamps, or `datetime`; csv only.")
@@ -96,14 +97,19 @@ class TraceLoad(Model):
     def broken_rules(self) -> Iterator[Broken]:
         for key, value in (("columns", self.columns), ("time_unit", self.time_unit)):
             if self.format == "csv" and value is None:
-                yield Broken((key,), "is missing: the csv format needs it", None, False)
+                yield Broken((key,), "is missing: the csv format needs it")
             if self.format == "azure" and value is not None:
-                yield Broken((key,), "must be left out: the azure format has its own", None, False)
+                yield Broken((key,), "must be left out: the azure format has its own")
 
     @property
     def role_columns(self) -> TraceColumns:
         """The columns of the format, whether stated or known."""
         return self.columns or AZURE_COLUMNS
+
+    @property
+    def token_roles(self) -> tuple[str, ...]:
+        """The token counts that the trace has."""
+        return tuple(role for role in TOKEN_ROLES if getattr(self.role_columns, role) is not None)
 
     @property
     def unit(self) -> TimeUnit:
@@ -146,11 +152,11 @@ class StepsLoad(Model):
         key = "active_requests" if self.is_closed else "rate_per_s"
         for index, kind in enumerate(kinds):
             if kind != kinds[0]:
-                yield Broken(("steps", index), f"must give {key}, as the first step does", None, False)
+                yield Broken(("steps", index), f"must give {key}, as the first step does")
         if not self.is_closed and "think_time_ms" in self.model_fields_set:
-            yield Broken(("think_time_ms",), "must be left out: arrivals at a rate do not wait", None, False)
+            yield Broken(("think_time_ms",), "must be left out: arrivals at a rate do not wait")
         if not any(step.active_requests or step.rate_per_s for step in self.steps):
-            yield Broken(("steps",), "must have a step that issues requests", None, False)
+            yield Broken(("steps",), "must have a step that issues requests")
 
 
 class RatePoint(Model):
@@ -219,9 +225,9 @@ Load: TypeAlias = Annotated[
 def _exactly_one(model: Model, first: str, second: str) -> Iterator[Broken]:
     given = [key for key in (first, second) if getattr(model, key) is not None]
     if not given:
-        yield Broken((), f"must have {first} or {second}", None, False)
+        yield Broken((), f"must have {first} or {second}")
     if len(given) == 2:
-        yield Broken((second,), f"must not be given beside {first}", None, False)
+        yield Broken((second,), f"must not be given beside {first}")
 
 
 def _ascending(key: str, times_s: Sequence[float]) -> Iterator[Broken]:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict, Tag
 
 from sim.scenario.base import Broken, CountOrZero, Micros, Model, Name, Ratio, Seconds, chosen_by
-from sim.scenario.distribution import Constant, Duration
+from sim.scenario.distribution import Constant, Duration, ServiceTime
 from sim.scenario.faults import nearest
 
 Allocation = Literal["fair_share", "fifo", "max_min"]
@@ -27,7 +27,7 @@ class WorkflowBranch(Model):
     """A step of the workflow that needs one slot."""
 
     id: Name = Field(description="Name of the branch, unique within the workflow.")
-    duration_ms: Duration = Field(description="Service time of a call, ms: a number or a distribution.")
+    duration_ms: ServiceTime = Field(description="Service time of a call, ms: a number or a distribution.")
     cost_micros: Micros = Field(0, description="Cost of a call without the shared context, micros.")
     carries_shared_context: bool = Field(
         False, description="Whether a call pays for a copy of the shared context."
@@ -80,8 +80,6 @@ class Workflow(Model):
             at = ("branches", index)
             if branch.id in ids[:index]:
                 yield Broken((*at, "id"), "must not repeat", branch.id)
-            if isinstance(branch.duration_ms, Constant) and branch.duration_ms.mean < 1:
-                yield Broken((*at, "duration_ms"), "must be >= 1", branch.duration_ms.mean)
             for position, name in enumerate(branch.depends_on):
                 if name not in ids:
                     rule = f"must name a branch{nearest(name, ids)}"
@@ -166,7 +164,7 @@ class WarmupCut(Model):
 
     def broken_rules(self) -> Iterator[Broken]:
         if (self.count is None) == (self.time_s is None):
-            yield Broken((), "must have either count or time_s", None, False)
+            yield Broken((), "must have either count or time_s")
 
 
 def _warmup_form(value: Any) -> str | None:

@@ -15,13 +15,13 @@ from sim.plan import Branch, ParallelPlan
 from sim.scenario.base import Broken, Model, Name, Path
 from sim.scenario.distribution import Distribution, Empirical, TokenDuration
 from sim.scenario.faults import faults_of
-from sim.scenario.load import ClosedLoad, Load, OpenLoad, ProfileLoad, StepsLoad, TraceLoad
+from sim.scenario.load import TOKEN_ROLES, ClosedLoad, Load, OpenLoad, ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.model import ALL_PLANS, Criteria, Experiment, PlanEntry, Provider, WarmupCut, Workflow
 from sim.scenario.profile import Period, RateTable, periods_of
 from sim.scenario.slo import Slo
 from sim.scenario.source import Node, overridden, parsed_override, read_tree
 from sim.scenario.tables import Cache, Tables, read_tables
-from sim.scenario.trace import TOKEN_ROLES, Trace
+from sim.scenario.trace import Trace
 
 
 class Scenario(Model):
@@ -123,10 +123,10 @@ class Scenario(Model):
 
     @property
     def trace_columns(self) -> tuple[str, ...]:
-        """The trace's columns in use: token roles, and names of duration columns."""
-        return tuple(
-            dict.fromkeys(name for _, duration in self._durations() for name in duration.trace_columns)
-        )
+        """The columns to read from a trace: the token columns that it states, the durations in use."""
+        stated = self.load.token_roles if isinstance(self.load, TraceLoad) else ()
+        used = (name for _, duration in self._durations() for name in duration.trace_columns)
+        return tuple(dict.fromkeys((*stated, *used)))
 
     def replace(self, changes: Mapping[str, Any]) -> "Scenario":
         """Return the scenario with other values at key paths such as `load.active_requests`.
@@ -180,8 +180,8 @@ class Scenario(Model):
         at = (*path, name) if isinstance(duration, TokenDuration) else (*path, "distribution")
         if not isinstance(self.load, TraceLoad):
             yield Broken(at, "must not be trace without a trace load", self.load.kind)
-        elif isinstance(duration, TokenDuration) and getattr(self.load.role_columns, name) is None:
-            yield Broken(at, f"must not be trace without load.columns.{name}", None, False)
+        elif isinstance(duration, TokenDuration) and name not in self.load.token_roles:
+            yield Broken(at, f"must not be trace without load.columns.{name}")
         elif not isinstance(duration, TokenDuration) and name in TOKEN_ROLES:
             yield Broken((*path, "column"), "must not have the name of a token column", name)
 
@@ -234,7 +234,8 @@ def load_scenario(path: str | PathLike[str], overrides: Sequence[str] = ()) -> S
 def _validated(
     tree: Node, faults: list[Fault], path: str, overrides: tuple[str, ...], cache: Cache
 ) -> Scenario:
-    data, known = tree.plain(), {}
+    data = tree.plain()
+    known: dict[int, tuple[str, ...]] = {}
     try:
         scenario = Scenario.model_validate(data, context=known)
     except ValidationError as error:

@@ -13,7 +13,7 @@ from typing import Any
 import yaml
 
 from sim.errors import Fault, InputError
-from sim.scenario.base import Path
+from sim.scenario.base import NOTHING, Path, fault_in
 
 MAX_NODES = 200_000
 MAX_STEPS = 20
@@ -40,10 +40,10 @@ class Node:
     def child(self, step: str | int) -> "Node | None":
         """Return the node one step down, None where there is none."""
         if isinstance(self.value, dict):
-            return self.value.get(step)
-        if isinstance(self.value, list) and isinstance(step, int) and step < len(self.value):
-            return self.value[step]
-        return None
+            below: Node | None = self.value.get(step)
+            return below
+        has_step = isinstance(self.value, list) and isinstance(step, int) and step < len(self.value)
+        return self.value[step] if has_step else None
 
     def at(self, path: Path) -> "Node":
         """Return the deepest node along `path`."""
@@ -59,8 +59,8 @@ class Node:
 class _Loader(yaml.SafeLoader):
     """PyYAML's parser with the scalars of YAML 1.2."""
 
-    yaml_implicit_resolvers: dict[str, Any] = {}
 
+_Loader.yaml_implicit_resolvers = {}
 
 for _tag, _pattern, _first in (
     ("bool", r"true|True|TRUE|false|False|FALSE", "tTfF"),
@@ -93,9 +93,7 @@ class _Builder:
         line = line or node.start_mark.line + 1
         self.nodes_left -= 1
         if self.nodes_left < 0:
-            raise InputError(
-                Fault(self.file, line, path, f"must have no more than {MAX_NODES} values", None, False)
-            )
+            raise InputError(fault_in(self.file, line, path, f"must have no more than {MAX_NODES} values"))
         if isinstance(node, yaml.MappingNode):
             return Node(self._mapping(node, path), self.file, line)
         if isinstance(node, yaml.SequenceNode):
@@ -121,16 +119,17 @@ class _Builder:
 
     def _scalar(self, node: yaml.Node, path: str, line: int) -> Any:
         convert = _SCALARS.get(node.tag)
+        if convert is None:
+            self._fault(line, path, "must not have a tag", node.tag.replace(TAG, "!!"))
+            return None
         try:
-            if convert is not None and isinstance(node.value, str):
-                return convert(node.value)
+            return convert(node.value)
         except ValueError:
-            pass
-        self._fault(line, path, "must be a number, text, true, false or null", node.value)
-        return None
+            self._fault(line, path, "must be a number that can be read", node.value)
+            return None
 
-    def _fault(self, line: int, path: str, rule: str, *value: object) -> None:
-        self.faults.append(Fault(self.file, line, path, rule, *value, has_value=bool(value)))
+    def _fault(self, line: int, path: str, rule: str, value: object = NOTHING) -> None:
+        self.faults.append(fault_in(self.file, line, path, rule, value))
 
 
 def joined(path: str, step: str | int) -> str:
@@ -164,9 +163,9 @@ def read_tree(
     parent = tree.value.pop("extends", None)
     if parent is None:
         return tree, faults
-    here = Fault(file, parent.line, "extends", "", parent.value)
+    here = fault_in(file, parent.line, "extends", "", parent.plain())
     if not isinstance(parent.value, str) or not parent.value.strip():
-        return tree, [*faults, replace(here, rule="must be the path of one file")]
+        raise InputError(*faults, replace(here, rule="must be the path of one file"))
     seen = (*above, os.path.realpath(file))
     target = beside(file, parent.value)
     if os.path.realpath(target) in seen:
@@ -187,7 +186,7 @@ def _text(file: str, stated: Fault | None) -> str:
         raise InputError(not_utf8(file, error.object)) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or str(error)
-        fault = stated or Fault(file, None, "", "", None, False)
+        fault = stated or fault_in(file, None, "", "")
         raise InputError(replace(fault, rule=f"cannot be read: {reason}")) from None
 
 
@@ -197,7 +196,7 @@ def not_utf8(file: str, content: bytes) -> Fault:
         content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-    return Fault(file, line, "", "must be UTF-8 text", None, False)
+    return fault_in(file, line, "", "must be UTF-8 text")
 
 
 def _parse(file: str, text: str) -> tuple[Node, list[Fault]]:
@@ -208,21 +207,28 @@ def _parse(file: str, text: str) -> tuple[Node, list[Fault]]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         line = mark.line + 1 if mark else 1
-        raise InputError(Fault(file, line, "", f"must be YAML: {error.problem}", None, False)) from None
+        raise InputError(fault_in(file, line, "", _yaml_rule(str(error.problem)))) from None
     except yaml.reader.ReaderError as error:
         line = text.count("\n", 0, error.position) + 1
-        raise InputError(Fault(file, line, "", "must not hold control characters", None, False)) from None
+        raise InputError(fault_in(file, line, "", "must not hold control characters")) from None
     except (RecursionError, yaml.YAMLError):
-        raise InputError(Fault(file, 1, "", "must not be nested so deeply", None, False)) from None
+        raise InputError(fault_in(file, 1, "", "must not be nested so deeply")) from None
     if tree.value is None:
-        raise InputError(Fault(file, 1, "", "is empty", None, False))
+        raise InputError(fault_in(file, 1, "", "is empty"))
     if not isinstance(tree.value, dict):
-        raise InputError(Fault(file, tree.line, "", "must be a mapping of keys", tree.plain()))
+        raise InputError(fault_in(file, tree.line, "", "must be a mapping of keys", tree.plain()))
     return tree, builder.faults
 
 
+def _yaml_rule(problem: str) -> str:
+    """Return what YAML's parser found as a rule."""
+    if "'\\t'" in problem:
+        return "must be indented with spaces, not with tabs"
+    return "must be one YAML document" if "another document" in problem else f"must be YAML: {problem}"
+
+
 def merged(base: Node, above: Node) -> Node:
-    """Return `above` over `base`: mappings merge, anything else replaces.
+    """Return `above` over `base`: mappings merge, null takes a key away, anything else replaces.
 
     Mappings of another kind (a load's `kind`, a distribution's name) replace too: their keys do not mix.
     """
@@ -231,6 +237,8 @@ def merged(base: Node, above: Node) -> Node:
     both = dict(base.value)
     for key, node in above.value.items():
         both[key] = merged(both[key], node) if key in both else node
+        if key in base.value and node.value is None:
+            del both[key]
     return Node(both, above.file, above.line)
 
 
@@ -243,7 +251,7 @@ def _another_kind(base: Node, above: Node) -> bool:
 
 
 def overridden(tree: Node, changes: Sequence[tuple[str, Any]], file: str) -> Node:
-    """Return the tree with values replaced; `changes` are pairs of a key path and plain data.
+    """Return the tree with values replaced; `changes` are pairs of a key path and plain data, None removes.
 
     Raises
     ------
@@ -255,7 +263,7 @@ def overridden(tree: Node, changes: Sequence[tuple[str, Any]], file: str) -> Nod
         try:
             steps = _steps(path)
             if not 0 < len(steps) <= MAX_STEPS:
-                raise InputError(Fault(file, None, "", "must be key.path=value", path))
+                raise InputError(fault_in(file, None, "", "must be key.path=value", path))
             tree = _with(tree, steps, node_of(value, file), file, ())
         except InputError as error:
             faults += error.faults
@@ -277,13 +285,13 @@ def parsed_override(text: str) -> tuple[str, Any]:
     """Return `key.path=value` as its path and its value, read as YAML."""
     path, equals, value = text.partition("=")
     if not equals:
-        raise InputError(Fault("--set", None, "", "must be key.path=value", text))
+        raise InputError(fault_in("--set", None, "", "must be key.path=value", text))
     builder = _Builder("--set")
     try:
         composed = yaml.compose(value, Loader=_Loader)
         plain = builder.build(composed, path).plain() if composed is not None else None
     except (yaml.YAMLError, RecursionError):
-        raise InputError(Fault("--set", None, path, "must be a YAML value", value)) from None
+        raise InputError(fault_in("--set", None, path, "must be a YAML value", value)) from None
     if builder.faults:
         raise InputError(*(replace(fault, line=None) for fault in builder.faults))
     return path.strip(), plain
@@ -303,13 +311,14 @@ def _with(node: Node, steps: Path, new: Node, file: str, path: Path) -> Node:
     here = (*path, step)
     if isinstance(step, int):
         if not isinstance(value, list) or step >= len(value):
-            raise InputError(
-                Fault(file, None, written(here), "must be an item that the list has", None, False)
-            )
+            raise InputError(fault_in(file, None, written(here), "must be an item that the list has"))
         items = list(value)
         items[step] = _with(items[step], steps[1:], new, file, here)
         return replace(node, value=items)
     if not isinstance(value, dict):
-        raise InputError(Fault(file, None, written(path), "must be a mapping to have keys set", node.plain()))
-    below = value.get(step, Node({}, file, None))
-    return replace(node, value={**value, step: _with(below, steps[1:], new, file, here)})
+        raise InputError(
+            fault_in(file, None, written(path), "must be a mapping to have keys set", node.plain())
+        )
+    below = _with(value.get(step, Node({}, file, None)), steps[1:], new, file, here)
+    kept = {key: item for key, item in value.items() if key != step}
+    return replace(node, value=kept if below.value is None else {**kept, step: below})

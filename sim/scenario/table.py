@@ -17,7 +17,7 @@ from pathlib import Path as FilePath
 from typing import Any
 
 from sim.errors import Fault, InputError
-from sim.scenario.base import MAX_MS
+from sim.scenario.base import MAX_MS, fault_in
 from sim.scenario.faults import nearest
 from sim.scenario.source import not_utf8
 from sim.units import NS_PER_S
@@ -72,9 +72,7 @@ def read_table(
             try:
                 return _read(file, rows, readers, first, count)
             except csv.Error as error:
-                raise InputError(
-                    Fault(file, rows.line_num, "", f"must be CSV: {error}", None, False)
-                ) from None
+                raise InputError(fault_in(file, rows.line_num, "", f"must be CSV: {error}")) from None
             except UnicodeDecodeError:
                 raise InputError(not_utf8(file, FilePath(file).read_bytes())) from None
     except (OSError, ValueError) as error:
@@ -85,7 +83,7 @@ def read_table(
 def _read(file: str, rows: Any, readers: Mapping[str, ColumnReader], first: int, count: int | None) -> Table:
     header = [name.strip() for name in next(rows, [])]
     if not any(header):
-        raise InputError(Fault(file, 1, "", "must start with a header line", None, False))
+        raise InputError(fault_in(file, 1, "", "must start with a header line"))
     positions = _positions(file, header, tuple(readers))
     pick = itemgetter(*positions) if len(positions) > 1 else lambda row: (row[positions[0]],)
     faults: list[Fault] = []
@@ -98,14 +96,14 @@ def _read(file: str, rows: Any, readers: Mapping[str, ColumnReader], first: int,
             lines.append(rows.line_num)
         else:
             rule = f"must have {len(header)} values, as the header has"
-            faults.append(Fault(file, rows.line_num, "", rule, ",".join(row)))
+            faults.append(fault_in(file, rows.line_num, "", rule, ",".join(row)))
     columns = dict(
         zip(readers, map(list, zip(*cells, strict=True)) if cells else [[]] * len(readers), strict=True)
     )
     read = {name: reader.read(columns[name]) for name, reader in readers.items()}
     for name, reader in readers.items():
         faults += (
-            Fault(file, line, name, reader.rule, cell)
+            fault_in(file, line, name, reader.rule, cell)
             for cell, line, value in zip(columns[name], lines, read[name], strict=True)
             if value is None
         )
@@ -120,7 +118,7 @@ def refuse(file: str, faults: Sequence[Fault]) -> None:
     ordered = sorted(faults, key=lambda fault: fault.line or 0)
     shown, more = ordered[:SHOWN_FAULTS], len(ordered) - SHOWN_FAULTS
     if more > 0:
-        shown.append(Fault(file, None, "", f"has {more} more bad values", None, False))
+        shown.append(fault_in(file, None, "", f"has {more} more bad values"))
     raise InputError(*shown)
 
 
@@ -129,9 +127,9 @@ def _positions(file: str, header: Sequence[str], names: Sequence[str]) -> list[i
     for name in names:
         if name not in header:
             close = nearest(name, tuple(header))
-            faults.append(Fault(file, 1, "", f"must have a column {name!r}{close}", None, False))
+            faults.append(fault_in(file, 1, "", f"must have a column {name!r}{close}"))
         elif header.count(name) > 1:
-            faults.append(Fault(file, 1, "", f"must have only one column {name!r}", None, False))
+            faults.append(fault_in(file, 1, "", f"must have only one column {name!r}"))
     refuse(file, faults)
     return [header.index(name) for name in names]
 

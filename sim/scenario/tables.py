@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sim.errors import Fault, InputError
-from sim.scenario.base import MAX_COUNT, Broken, Path
+from sim.scenario.base import MAX_COUNT, NOTHING, Broken, Path
 from sim.scenario.distribution import Empirical
 from sim.scenario.faults import fault_at
 from sim.scenario.load import ProfileLoad, StepsLoad, TraceLoad
@@ -47,9 +47,9 @@ class _Reading:
         self.tables = Tables(dict(cache))
         self.faults: list[Fault] = []
 
-    def fault(self, path: Path, rule: str, *value: object) -> None:
+    def fault(self, path: Path, rule: str, value: object = NOTHING) -> None:
         """Note a broken rule of the value at `path`."""
-        self.faults.append(fault_at(self.tree, path, Broken((), rule, *value, has_value=bool(value))))
+        self.faults.append(fault_at(self.tree, path, Broken((), rule, value)))
 
     def read(self, path: Path, read: Callable[[str, Fault], Read], *key: object) -> Read | None:
         """Return what `read(file, stated)` makes of the file named at `path`; None where it cannot."""
@@ -98,7 +98,7 @@ def read_tables(scenario: "Scenario", tree: Node, cache: Cache) -> Tables:
                     ("workflow", "branches", index, "duration_ms"), "must have a mean >= 1", mean_ms
                 )
     if reading.faults:
-        raise InputError(*dict.fromkeys(reading.faults))
+        raise InputError(*{str(fault): fault for fault in reading.faults}.values())
     return reading.tables
 
 

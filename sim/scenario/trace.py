@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.errors import Fault, InputError
-from sim.scenario.base import MAX_S
-from sim.scenario.load import TraceLoad
+from sim.scenario.base import MAX_S, fault_in
+from sim.scenario.load import TOKEN_ROLES, TraceLoad
 from sim.scenario.table import AMOUNTS, TOKENS, ColumnReader, Table, read_table, timestamps
 from sim.units import NS_PER_S, FloatArray, IntArray, exact
 
 MAX_NS = int(MAX_S) * NS_PER_S
-TOKEN_ROLES = ("input_tokens", "output_tokens")
 
 
 @dataclass(frozen=True)
@@ -80,7 +79,7 @@ def _refuse_long(file: str, table: Table, stamps: Sequence[int], load: TraceLoad
     if span_ns > MAX_NS:
         line = table.lines[int(np.argmax(np.array(stamps, dtype=np.int64)))]
         rule = f"must lie within {MAX_S:g} s of the first arrival"
-        raise InputError(Fault(file, line, load.role_columns.timestamp, rule, None, False))
+        raise InputError(fault_in(file, line, load.role_columns.timestamp, rule))
 
 
 def _scaled(elapsed_ns: IntArray, scale: float) -> IntArray:
