@@ -1,5 +1,6 @@
 """From a scenario file to one validated model."""
 
 from sim.scenario.scenario import Scenario, load_scenario
+from sim.scenario.schema import json_schema
 
-__all__ = ["Scenario", "load_scenario"]
+__all__ = ["Scenario", "json_schema", "load_scenario"]

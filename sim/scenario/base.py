@@ -31,6 +31,7 @@ Seconds = Annotated[float, Field(ge=0, le=MAX_S)]
 Rate = Annotated[float, Field(ge=0, le=1e6)]
 Factor = Annotated[float, Field(gt=0, le=1e6)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+FileName = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"\S")]
 
 
 NOTHING = object()

@@ -13,7 +13,17 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias, Union
 import numpy as np
 from pydantic import ConfigDict, Field, PrivateAttr, RootModel, Strict, Tag, create_model
 
-from sim.scenario.base import MAX_MS, Amount, Broken, Model, Name, PositiveAmount, Variation, chosen_by
+from sim.scenario.base import (
+    MAX_MS,
+    Amount,
+    Broken,
+    FileName,
+    Model,
+    Name,
+    PositiveAmount,
+    Variation,
+    chosen_by,
+)
 from sim.units import FloatArray
 
 UNITLESS = ("distribution", "cv", "file", "column")
@@ -204,7 +214,7 @@ class Empirical(Model, Distribution):
     values: Annotated[tuple[Amount, ...], Strict(False)] | None = Field(
         None, min_length=1, description="The values."
     )
-    file: Name | None = Field(None, description="CSV file, its path relative to the file that names it.")
+    file: FileName | None = Field(None, description="CSV file, its path relative to the file that names it.")
     column: Name | None = Field(None, description="Column of the file.")
     _loaded: FloatArray | None = PrivateAttr(None)
 

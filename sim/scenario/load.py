@@ -12,6 +12,7 @@ from sim.scenario.base import (
     Count,
     CountOrZero,
     Factor,
+    FileName,
     Model,
     Name,
     Rate,
@@ -84,7 +85,7 @@ class TraceLoad(Model):
     """Arrivals, and whatever else each row says, replayed from a CSV file; one row is one request."""
 
     kind: Literal["trace"]
-    file: Name = Field(description="CSV file, its path relative to the file that names it.")
+    file: FileName = Field(description="CSV file, its path relative to the file that names it.")
     format: Literal["azure", "csv"] = Field(
         description="Azure's TIMESTAMP,ContextTokens,GeneratedTokens, or csv with `columns` and `time_unit`."
     )
@@ -191,7 +192,7 @@ class ProfileLoad(Model):
     points: Annotated[tuple[RatePoint, ...], Strict(False)] | None = Field(
         None, min_length=1, description="The profile; or give file."
     )
-    file: Name | None = Field(None, description="CSV file window_start_s,requests_per_s; or give points.")
+    file: FileName | None = Field(None, description="CSV file window_start_s,requests_per_s; or give points.")
     rate_scale: Factor = Field(1.0, description="Rates are multiplied by this.")
     first_s: Seconds = Field(0.0, description="Where the run starts, seconds.")
     end_s: PositiveSeconds = Field(description="Where the run ends, seconds; nothing arrives after it.")

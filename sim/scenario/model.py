@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BeforeValidator, Field, PlainSerializer, Strict, Tag
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, Strict, Tag
+from pydantic_core import CoreSchema
 
 from sim.scenario.base import Broken, CountOrZero, Micros, Model, Name, Ratio, Seconds, chosen_by
 from sim.scenario.distribution import Constant, Duration, ServiceTime
@@ -122,6 +123,15 @@ class PlanChoice(Model):
             yield Broken(
                 ("max_degree",), "must be left out: a serial request holds one slot", self.max_degree
             )
+
+    @classmethod
+    def __get_pydantic_json_schema__(
+        cls, core_schema: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
+        """Add the plain name to what may be written."""
+        mapping = handler.resolve_ref_schema(handler(core_schema))
+        names = {"enum": list(get_args(PlanName))}
+        return {"anyOf": [names, mapping], "description": cls.__doc__}
 
     @property
     def label(self) -> str:

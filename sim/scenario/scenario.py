@@ -51,6 +51,13 @@ class Scenario(Model):
     def __hash__(self) -> int:
         return hash(self.digest)
 
+    def __repr__(self) -> str:
+        branches, plans = len(self.workflow.branches), ", ".join(choice.label for choice in self.plans)
+        provider = f"{self.provider.concurrency} slots {self.provider.allocation}"
+        return f"Scenario({self.name!r}: {provider}, {branches} branches, {self.load.kind} load, {plans})"
+
+    __str__ = __repr__
+
     @property
     def path(self) -> str:
         """The file it came from, as it was named."""

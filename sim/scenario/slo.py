@@ -22,7 +22,13 @@ METRICS = (
 """What a rule may be about; the names are those of a summary's figures."""
 
 COMPARISONS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
-RULE = re.compile(r"\s*(\w+)\s*(<=|>=|<|>)\s*([-+]?\d+(?:\.\d*)?(?:[eE][-+]?\d+)?)\s*")
+COMPARISON, NUMBER = r"(<=|>=|<|>)", r"([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)"
+RULE = re.compile(rf"\s*(\w+)\s*{COMPARISON}\s*{NUMBER}\s*")
+RULE_SCHEMA = {
+    "type": "string",
+    "pattern": rf"^\s*({'|'.join(METRICS)})\s*{COMPARISON}\s*{NUMBER}\s*$",
+    "examples": ["latency_ms_p95 <= 400"],
+}
 
 
 class SloRule(Model):
@@ -57,7 +63,7 @@ RuleText = Annotated[
     SloRule,
     BeforeValidator(parse_rule),
     PlainSerializer(str),
-    WithJsonSchema({"type": "string", "examples": ["latency_ms_p95 <= 400"]}),
+    WithJsonSchema(RULE_SCHEMA),
 ]
 
 
