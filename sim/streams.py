@@ -10,8 +10,8 @@ HASH_BYTES = 8
 class Streams:
     """The random streams of one workload in one replication.
 
-    Equal (seed, replication, workload, purpose, branch) give equal numbers, in any process and on any machine:
-    the names are keyed by a stable hash.
+    Equal (seed, replication, workload, purpose, branch) give equal numbers, in any process and on any
+    machine: the names are keyed by a stable hash.
     """
 
     def __init__(self, seed: int, replication: int, workload: str) -> None:
@@ -25,5 +25,5 @@ class Streams:
 
 
 def stable_hash(name: str) -> int:
-    """Return a number that depends on the name alone, unlike `hash`, which differs from process to process."""
+    """Return a number that depends on the name alone; `hash` differs from process to process."""
     return int.from_bytes(blake2b(name.encode(), digest_size=HASH_BYTES).digest(), "big")

@@ -16,6 +16,7 @@ from sim.engine import ClosedUsers, EngineInput, EngineOutput, OpenArrivals
 from sim.engine.interface import BoolArray
 from sim.units import IntArray
 
+
 def check_conservation(given: EngineInput, out: EngineOutput, line: Timeline) -> int:
     """Hold the tables against the draws and the allocation; return how many calls were checked.
 
@@ -52,7 +53,10 @@ def table_rules(given: EngineInput, out: EngineOutput, line: Timeline) -> Iterat
     )
     join_ns = np.where(out.ran_parallel, given.join_ns[:requests], 0)
     completion_ns = np.where(out.called, out.finish_ns, 0).max(axis=1, initial=0) + join_ns
-    yield "conservation: request {request} did not complete after its join", out.completion_ns != completion_ns
+    yield (
+        "conservation: request {request} did not complete after its join",
+        out.completion_ns != completion_ns,
+    )
     share = np.maximum(1, given.slots // np.maximum(1, line.active[line.at(out.arrival_ns)]))
     chosen = given.runs_parallel_at[share]
     yield "conservation: request {request} did not run the plan of its fair share", out.ran_parallel != chosen
@@ -115,4 +119,4 @@ def returned_early(load: ClosedUsers, out: EngineOutput) -> BoolArray:
     due_ns[later] = np.where(again, (out.completion_ns + load.think_ns[: out.requests])[earlier], 0)
     before_ns[later] = np.where(again, out.completion_ns[earlier], 0)
     came_with_step = np.isin(out.arrival_ns, [at_ns for at_ns, _ in load.steps[1:]])
-    return (out.arrival_ns != due_ns) & ~(came_with_step & (out.arrival_ns >= before_ns))
+    return np.asarray((out.arrival_ns != due_ns) & ~(came_with_step & (out.arrival_ns >= before_ns)))

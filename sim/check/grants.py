@@ -102,7 +102,9 @@ class Walk:
             if key not in started:
                 raise self.passed_over(key, at_ns, started)
             if started.pop(key) != self.free[0][1]:
-                what = f"call {key[2]} of request {key[1]} did not get the slot free longest, {self.free[0][1]}"
+                what = (
+                    f"call {key[2]} of request {key[1]} did not get the slot free longest, {self.free[0][1]}"
+                )
                 raise self.violation(key, what, at_ns)
             self.grant(key)
         for key in started:

@@ -10,11 +10,12 @@ def request_history(out: EngineOutput, request: int) -> str:
     plan = "parallel" if out.ran_parallel[request] else "serial"
     lines = [f"request {request} ({plan}) arrived at {_ms(out.arrival_ns[request])}"]
     for call, slot in enumerate(out.slot[request]):
-        ready, start, finish = (column[request, call] for column in (out.ready_ns, out.start_ns, out.finish_ns))
+        ready, start, finish = (
+            column[request, call] for column in (out.ready_ns, out.start_ns, out.finish_ns)
+        )
         if out.called[request, call]:
-            lines.append(
-                f"  call {call}: ready {_ms(ready)}, started {_ms(start)} on slot {slot}, finished {_ms(finish)}"
-            )
+            ran = f"started {_ms(start)} on slot {slot}, finished {_ms(finish)}"
+            lines.append(f"  call {call}: ready {_ms(ready)}, {ran}")
     lines.append(f"  completed at {_ms(out.completion_ns[request])}")
     return "\n".join(lines)
 

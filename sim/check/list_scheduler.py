@@ -36,7 +36,7 @@ def check_list_scheduler(given: EngineInput, out: EngineOutput, line: Timeline) 
     """
     least_cap, greatest_cap = caps_while_queued(given, out, line)
     waited = (out.waiting_ns > 0).any(axis=1)
-    held_enough = ~waited
+    held_enough = np.ones(out.requests, dtype=np.bool_)
     held_enough[waited] = held_its_cap(out, np.flatnonzero(waited), least_cap[waited])
     exact = np.where(out.ran_parallel, (least_cap == greatest_cap) & held_enough, ~waited)
     expected = expected_latencies(given, out, exact, greatest_cap)
@@ -83,9 +83,7 @@ def held_its_cap(out: EngineOutput, requests: IntArray, cap: IntArray) -> BoolAr
     enough = np.ones(len(requests), dtype=np.bool_)
     for waiting in range(ready.shape[1]):
         moments = np.concatenate([ready[:, [waiting]], finish], axis=1)
-        was_queued = (
-            called[:, [waiting]] & (ready[:, [waiting]] <= moments) & (moments < start[:, [waiting]])
-        )
+        was_queued = called[:, [waiting]] & (ready[:, [waiting]] <= moments) & (moments < start[:, [waiting]])
         for column in range(moments.shape[1]):
             moment = moments[:, [column]]
             held = (called & (start <= moment) & (moment < finish)).sum(axis=1)
@@ -113,4 +111,4 @@ def critical_paths_ns(service_ns: IntArray, dependencies: Sequence[Sequence[int]
     for call in serial_order(dependencies):
         ready_ns = finish_ns[:, list(dependencies[call])].max(axis=1, initial=0)
         finish_ns[:, call] = ready_ns + service_ns[:, call]
-    return finish_ns.max(axis=1, initial=0)
+    return np.asarray(finish_ns.max(axis=1, initial=0))

@@ -15,6 +15,8 @@ def check_little(given: EngineInput, out: EngineOutput) -> int:
     """
     total_ns = sum_exact(out.latency_ns)
     if total_ns != out.active_integral_ns:
-        what = f"Little's law: active x time is {out.active_integral_ns} ns, the latencies sum to {total_ns} ns"
+        what = (
+            f"Little's law: active x time is {out.active_integral_ns} ns, the latencies sum to {total_ns} ns"
+        )
         raise violation(given, out, 0, what)
     return total_ns

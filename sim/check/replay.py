@@ -71,4 +71,3 @@ def isolated(given: EngineInput, slots: int) -> EngineInput:
         load=OpenArrivals(np.zeros(1, dtype=np.int64)),
         max_degree=None,
     )
-

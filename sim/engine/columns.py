@@ -64,4 +64,6 @@ class CallColumns:
         """Return the columns by name, each of shape (requests, calls)."""
         shape = (requests, self.calls_per_request)
         size = requests * self.calls_per_request
-        return {name: np.array(getattr(self, name)[:size], dtype=np.int64).reshape(shape) for name in self.names}
+        return {
+            name: np.array(getattr(self, name)[:size], dtype=np.int64).reshape(shape) for name in self.names
+        }

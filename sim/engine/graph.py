@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,6 @@ def dependency_graph(dependencies: Sequence[Sequence[int]]) -> Graph:
 def chain_graph(order: Sequence[int]) -> Graph:
     """Return the graph of a serial request: the calls one after another in the given order."""
     before: list[tuple[int, ...]] = [()] * len(order)
-    for earlier, later in zip(order, order[1:], strict=False):
+    for earlier, later in pairwise(order):
         before[later] = (earlier,)
     return dependency_graph(before)

@@ -135,7 +135,7 @@ class EngineOutput:
     @cached_property
     def called(self) -> BoolArray:
         """bool[requests, calls]: which calls were made."""
-        return self.slot != NO_CALL
+        return np.not_equal(self.slot, NO_CALL)
 
     @cached_property
     def waiting_ns(self) -> IntArray:

@@ -4,37 +4,22 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-import simpy
-
 from sim.engine.call_queue import Call, CallQueue, Request
+from sim.engine.clock import DISPATCH, Clock, Moment
 from sim.engine.interface import EngineInput
-
-# The order within an instant. SimPy's own events (timeouts, succeeded events, ended processes) have priority
-# NORMAL = 1, so every completion at an instant comes before what follows here.
-USER_RETURN, ARRIVAL, SETTLED, DISPATCH = 2, 3, 4, 5
-
-
-class Moment(simpy.Event):
-    """An event `delay` nanoseconds from now, at its place in the order of that instant."""
-
-    def __init__(self, env: simpy.Environment, order: int, delay: int = 0, value: object = None) -> None:
-        super().__init__(env)
-        self._ok = True
-        self._value = value
-        env.schedule(self, order, delay)
 
 
 class Provider:
     """Slots under an allocation. Calls queue, are granted slots at the end of an instant, and finish."""
 
-    def __init__(self, env: simpy.Environment, given: EngineInput, finished: Callable[[Call], None]) -> None:
+    def __init__(self, env: Clock, given: EngineInput, finished: Callable[[Call], None]) -> None:
         self.env = env
         self.given = given
         self.finished = finished
         self.queue = CallQueue(given.calls_per_request)
         # (free since, slot): the slot free longest is granted first, ties to the lowest index.
-        self.free = [(0, slot) for slot in range(given.slots)]
-        self.service_ns = given.service_ns.tolist()
+        self.free: list[tuple[int, int]] = [(0, slot) for slot in range(given.slots)]
+        self.service_ns: list[list[int]] = given.service_ns.tolist()
         self.active = 0
         self.active_integral_ns = 0
         self.active_since_ns = 0

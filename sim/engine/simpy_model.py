@@ -1,19 +1,20 @@
 """The model to read: each request is a SimPy process that runs its branches, then its join.
 
-The order of events within an instant is written down in ARCHITECTURE.md; `sim.engine.provider` holds it as
+The order of events within an instant is written down in ARCHITECTURE.md; `sim.engine.clock` holds it as
 SimPy priorities. Time is an int of nanoseconds throughout.
 """
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import simpy
 
 from sim.engine.call_queue import Call, Request
+from sim.engine.clock import SETTLED, Clock, Moment
 from sim.engine.columns import CallColumns, RequestColumns
 from sim.engine.graph import chain_graph, dependency_graph
 from sim.engine.interface import EngineInput, EngineOutput, OpenArrivals, Progress
-from sim.engine.provider import SETTLED, Moment, Provider
+from sim.engine.provider import Provider
 from sim.engine.source import ClosedSource, OpenSource
 
 PROGRESS_EVERY = 1_000
@@ -27,7 +28,7 @@ class Model:
     def __init__(self, given: EngineInput, progress: Progress | None = None) -> None:
         self.given = given
         self.progress = progress
-        self.env = simpy.Environment(initial_time=0)
+        self.env = Clock()
         self.provider = self.provider_class(self.env, given, self.call_finished)
         self.source = self.make_source()
         self.graphs = (chain_graph(given.serial_order), dependency_graph(given.dependencies))
@@ -58,7 +59,7 @@ class Model:
         self.requests.arrive(user, self.env.now)
         self.env.process(self.request(number, user))
 
-    def request(self, number: int, user: int) -> Iterator[simpy.Event]:
+    def request(self, number: int, user: int) -> Generator[simpy.Event, Any, None]:
         """Run one request: arrive, choose the plan, run the branches, join, complete."""
         self.provider.enter()
         yield self.settled()

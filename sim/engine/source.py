@@ -1,12 +1,12 @@
 """Where requests come from: arrivals that do not wait, or users who do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from typing import Any
 
 import simpy
 
+from sim.engine.clock import ARRIVAL, USER_RETURN, Clock, Moment
 from sim.engine.interface import NO_USER, ClosedUsers, DrawsExhaustedError, OpenArrivals
-from sim.engine.provider import ARRIVAL, USER_RETURN, Moment
 
 Issue = Callable[[int, int], None]
 """Starts a request, given its number and its user."""
@@ -15,13 +15,13 @@ Issue = Callable[[int, int], None]
 class OpenSource:
     """Issues each request at its drawn arrival."""
 
-    def __init__(self, env: simpy.Environment, load: OpenArrivals, issue: Issue) -> None:
+    def __init__(self, env: Clock, load: OpenArrivals, issue: Issue) -> None:
         self.env = env
         self.arrival_ns = load.arrival_ns.tolist()
         self.issue = issue
         env.process(self.arrivals())
 
-    def arrivals(self) -> Iterator[simpy.Event]:
+    def arrivals(self) -> Generator[simpy.Event, Any, None]:
         """Wait for each arrival in turn; simultaneous ones follow each other within the instant."""
         for number, arrival_ns in enumerate(self.arrival_ns):
             yield Moment(self.env, ARRIVAL, arrival_ns - self.env.now)
@@ -37,7 +37,7 @@ AWAY, THINKING, BUSY = "away", "thinking", "busy"
 class ClosedSource:
     """Users who issue, wait, think and issue again, and whose number may change at given instants."""
 
-    def __init__(self, env: simpy.Environment, load: ClosedUsers, issue: Issue) -> None:
+    def __init__(self, env: Clock, load: ClosedUsers, issue: Issue) -> None:
         self.env = env
         self.load = load
         self.issue = issue
@@ -49,7 +49,7 @@ class ClosedSource:
         self.returning: set[int] = set()
         env.process(self.steps())
 
-    def steps(self) -> Iterator[simpy.Event]:
+    def steps(self) -> Generator[simpy.Event, Any, None]:
         """Change the number of users at each step."""
         for at_ns, users in self.load.steps:
             yield Moment(self.env, USER_RETURN, at_ns - self.env.now)

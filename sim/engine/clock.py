@@ -1,0 +1,33 @@
+"""SimPy's environment with time in whole nanoseconds, and the order of what happens within an instant."""
+
+from typing import TYPE_CHECKING, cast
+
+import simpy
+from simpy.events import EventPriority
+
+# SimPy's own events (timeouts, succeeded events, ended processes) have priority NORMAL = 1, so every
+# completion at an instant comes before what follows here.
+USER_RETURN, ARRIVAL, SETTLED, DISPATCH = (cast(EventPriority, order) for order in (2, 3, 4, 5))
+
+
+class Clock(simpy.Environment):
+    """The environment of a run, which starts at 0 ns."""
+
+    def __init__(self) -> None:
+        super().__init__(initial_time=0)
+
+    if TYPE_CHECKING:
+
+        @property
+        def now(self) -> int:
+            """The current instant, ns."""
+
+
+class Moment(simpy.Event):
+    """An event `delay` nanoseconds from now, at its place in the order of that instant."""
+
+    def __init__(self, env: Clock, order: EventPriority, delay: int = 0, value: object = None) -> None:
+        super().__init__(env)
+        self._ok = True
+        self._value = value
+        env.schedule(self, order, delay)

@@ -1,0 +1,151 @@
+"""A scenario's experiment: every plan over independent replications, with what they show."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from joblib import Parallel, cpu_count, delayed
+
+from sim.engine import Progress
+from sim.interval import precise_enough, replications_needed
+from sim.measure import Measured, measure
+from sim.result import Result, collect
+from sim.scenario import Scenario
+from sim.scenario.model import PlanChoice
+from sim.simulation import Run, simulate_once
+from sim.workload import expected_requests, is_deterministic
+
+# Below this many requests in all, starting worker processes takes longer than the runs.
+WORTH_WORKERS = 60_000
+
+Outcome = tuple[Measured, Run | None]
+"""What a run measured, and the run itself where it is kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Precision:
+    """When to stop adding replications: a half-width relative to the mean, of one figure of every plan."""
+
+    relative: float
+    figure: str = "latency_ms_mean"
+    least: int = 5
+    most: int = 200
+
+
+def simulate(
+    scenario: Scenario,
+    *,
+    replications: int | None = None,
+    precision: Precision | None = None,
+    workers: int | None = None,
+    keep_tables: bool = False,
+    progress: Progress | None = None,
+) -> Result:
+    """Simulate every plan of a scenario and check every run.
+
+    Parameters
+    ----------
+    replications
+        Instead of the scenario's own. A deterministic scenario runs once, whatever is asked for.
+    precision
+        Add replications until this is reached, or its cap.
+    workers
+        Processes; by default the machine's cores where the runs are long enough. Results do not depend on it.
+    keep_tables
+        Keep the tables of every replication, not of the first alone.
+    progress
+        Called now and then with the number of requests simulated so far.
+
+    Raises
+    ------
+    CheckError
+        A run contradicts a check.
+    """
+    crew = Crew(scenario, workers, keep_tables, progress)
+    count = replications or scenario.experiment.replications
+    if is_deterministic(scenario):
+        notes = [f"deterministic: 1 replication stands for the {count} asked for"] if count > 1 else []
+        return collect(scenario, crew.run(range(1)), notes)
+    if precision is None:
+        return collect(scenario, crew.run(range(count)), [])
+    return _until_precise(scenario, crew, max(count, precision.least), precision)
+
+
+def _until_precise(scenario: Scenario, crew: "Crew", count: int, precision: Precision) -> Result:
+    """Add replications, as many as the spread so far asks for, until every plan is precise enough."""
+    outcomes: list[list[Outcome]] = [[] for _ in scenario.plans]
+    while True:
+        for plan, more in zip(outcomes, crew.run(range(len(outcomes[0]), count)), strict=True):
+            plan.extend(more)
+        result = collect(scenario, outcomes, [])
+        figures = [plan.estimates[precision.figure] for plan in result.plans]
+        if all(precise_enough(figure, precision.relative) for figure in figures):
+            return result.noted(f"{count} replications reach {_precision_words(precision)}")
+        if count >= precision.most:
+            widest = max((figure.half_width or 0) / abs(figure.mean) for figure in figures if figure.mean)
+            return result.noted(
+                f"the cap of {precision.most} replications came before {_precision_words(precision)}: "
+                f"the widest reaches {100 * widest:.2g} %"
+            )
+        needed = [
+            replications_needed(plan.values[precision.figure], precision.relative) for plan in result.plans
+        ]
+        count = min(precision.most, max(count + 1, *(number or precision.most for number in needed)))
+
+
+def _precision_words(precision: Precision) -> str:
+    return f"a half-width of {100 * precision.relative:g} % of {precision.figure} for every plan"
+
+
+class Crew:
+    """Runs tasks in this process or in worker processes, in an order that does not depend on them."""
+
+    def __init__(
+        self, scenario: Scenario, workers: int | None, keep_tables: bool, progress: Progress | None
+    ) -> None:
+        self.scenario = scenario
+        self.workers = workers
+        self.keep_tables = keep_tables
+        self.progress = progress
+        self.done = 0
+
+    def run(self, replications: Sequence[int]) -> list[list[Outcome]]:
+        """Return the outcomes of each plan (outer, in order of the plans) and replication (inner)."""
+        tasks = [(plan, number) for plan in self.scenario.plans for number in replications]
+        outcomes = list(self._outcomes(tasks))
+        count = len(replications)
+        return [outcomes[start : start + count] for start in range(0, len(tasks), count)]
+
+    def _outcomes(self, tasks: list[tuple[PlanChoice, int]]) -> Iterator[Outcome]:
+        workers = self.workers or self._workers_for(len(tasks))
+        if workers == 1:
+            for plan, number in tasks:
+                yield self._counted(run_one(self.scenario, plan, number, self._keeps(number), self._within))
+            return
+        jobs = (delayed(run_one)(self.scenario, plan, number, self._keeps(number)) for plan, number in tasks)
+        with Parallel(n_jobs=workers, return_as="generator") as parallel:
+            for outcome in parallel(jobs):
+                yield self._counted(outcome)
+
+    def _workers_for(self, tasks: int) -> int:
+        worth = tasks * expected_requests(self.scenario) >= WORTH_WORKERS
+        return min(tasks, cpu_count()) if worth else 1
+
+    def _keeps(self, number: int) -> bool:
+        return self.keep_tables or number == 0
+
+    def _within(self, completed: int) -> None:
+        if self.progress is not None:
+            self.progress(self.done + completed)
+
+    def _counted(self, outcome: Outcome) -> Outcome:
+        self.done += len(outcome[0].latency_ns) + outcome[0].dropped
+        self._within(0)
+        return outcome
+
+
+def run_one(
+    scenario: Scenario, plan: PlanChoice, replication: int, keep: bool, progress: Progress | None = None
+) -> Outcome:
+    """Simulate, check and measure one run; its tables come along only where they are kept."""
+    run = simulate_once(scenario, plan, replication, progress)
+    return measure(scenario, run), run if keep else None

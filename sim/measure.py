@@ -1,0 +1,186 @@
+"""Figures of one run: what happened, in milliseconds, shares and micros, after warm-up."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.check import CheckReport
+from sim.cost import parallel_cost_micros, serial_cost_micros
+from sim.engine import EngineOutput
+from sim.engine.interface import BoolArray
+from sim.percentile import Missing, percentiles_ns
+from sim.scenario import Scenario
+from sim.scenario.model import WarmupCut
+from sim.scenario.profile import Period
+from sim.simulation import Run
+from sim.stability import Backlog, backlog
+from sim.units import NS_PER_MS, NS_PER_S, IntArray, ns_to_ms, s_to_ns, sum_exact
+from sim.warmup import mser5, mser5_limit
+
+PERCENTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99", "p99_9": "0.999"}
+
+Figure = float | Missing
+Figures = dict[str, Figure]
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run in figures.
+
+    Parameters
+    ----------
+    figures
+        By name, unit last; `Missing` where a figure cannot be shown.
+    latency_ns
+        int64[kept]: the latencies after warm-up, in order of arrival.
+    dropped
+        How many requests the warm-up left out.
+    note
+        What the warm-up has to say, if anything.
+    backlog
+        How the number of active requests went through the arrivals.
+    work_ns, arrival_span_ns
+        All service time, and the time from the start of the run to its last arrival.
+    periods
+        Figures of each period of a load that changes.
+    checks
+        What the checks of the run counted.
+    """
+
+    figures: Figures
+    latency_ns: IntArray
+    dropped: int
+    note: str | None
+    backlog: Backlog
+    work_ns: int
+    arrival_span_ns: int
+    periods: tuple["MeasuredPeriod", ...]
+    checks: CheckReport
+
+
+@dataclass(frozen=True)
+class MeasuredPeriod:
+    """Figures of the requests that arrived within a period, and of its slots and backlog."""
+
+    period: Period
+    figures: Figures
+    backlog: Backlog
+
+
+def measure(scenario: Scenario, run: Run) -> Measured:
+    """Return the figures of a run. Requests are left out by arrival; utilisation is that of the whole run."""
+    out = run.out
+    dropped, note = warm_up(scenario, out)
+    kept = np.arange(out.requests) >= dropped
+    figures = request_figures(scenario, out, kept) | run_figures(run)
+    return Measured(
+        figures=figures,
+        latency_ns=out.latency_ns[kept],
+        dropped=dropped,
+        note=note,
+        backlog=backlog(out.arrival_ns, out.completion_ns),
+        work_ns=sum_exact(out.service_ns),
+        arrival_span_ns=int(out.arrival_ns.max(initial=0)),
+        periods=tuple(measure_period(scenario, run, period) for period in scenario.periods),
+        checks=run.checks,
+    )
+
+
+def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
+    """Return how many requests to leave out at the start, and a note where that is in doubt."""
+    warmup = scenario.experiment.warmup
+    if warmup == "none":
+        return 0, None
+    if isinstance(warmup, WarmupCut):
+        if warmup.time_s is not None:
+            dropped = int(np.searchsorted(out.arrival_ns, s_to_ns(warmup.time_s)))
+        else:
+            dropped = min(out.requests, warmup.count or 0)
+        return dropped, "the warm-up leaves no request" if dropped == out.requests else None
+    dropped = mser5(out.latency_ns.astype(np.float64))
+    too_short = 0 < mser5_limit(out.requests) <= dropped
+    return dropped, "the run is too short to tell where its start-up ends" if too_short else None
+
+
+def request_figures(scenario: Scenario, out: EngineOutput, kept: BoolArray) -> Figures:
+    """Return what the kept requests experienced and cost."""
+    plan = scenario.parallel_plan(1)
+    requests = int(kept.sum())
+    parallel = int(out.ran_parallel[kept].sum())
+    paid = parallel * parallel_cost_micros(plan) + (requests - parallel) * serial_cost_micros(plan)
+    return {
+        "requests": float(requests),
+        **time_figures("latency_ms", out.latency_ns[kept]),
+        **time_figures("waiting_ms", out.waiting_ns[kept][out.called[kept]]),
+        "cost_micros_per_request": ratio(paid, requests),
+        "parallel_share": ratio(parallel, requests),
+        **attainment(scenario, out.latency_ns[kept]),
+    }
+
+
+def time_figures(name: str, times_ns: IntArray) -> Figures:
+    """Return mean, nearest-rank percentiles and maximum of int64 times, in ms."""
+    shown = percentiles_ns(times_ns, tuple(PERCENTILES.values()))
+    return {
+        f"{name}_mean": ratio(sum_exact(times_ns), len(times_ns) * NS_PER_MS),
+        **{
+            f"{name}_{level}": value if isinstance(value, Missing) else ns_to_ms(value)
+            for level, value in zip(PERCENTILES, shown, strict=True)
+        },
+        f"{name}_max": ns_to_ms(int(times_ns.max())) if len(times_ns) else Missing("no observations"),
+    }
+
+
+def attainment(scenario: Scenario, latency_ns: IntArray) -> Figures:
+    """Return the share of requests within each latency that the scenario's SLO names."""
+    rules = scenario.slo.rules if scenario.slo else ()
+    bounds = {rule.bound for rule in rules if rule.metric.startswith("latency_ms_")}
+    return {
+        f"share_within_{bound:g}_ms": ratio(int((latency_ns <= bound * NS_PER_MS).sum()), len(latency_ns))
+        for bound in sorted(bounds)
+    }
+
+
+def run_figures(run: Run) -> Figures:
+    """Return what the whole run, from 0 to its last completion, did with the provider."""
+    out, horizon_ns = run.out, run.out.horizon_ns
+    return {
+        "utilisation": ratio(sum_exact(out.service_ns), run.given.slots * horizon_ns),
+        "throughput_per_s": ratio(out.requests * NS_PER_S, horizon_ns),
+        "active_requests_mean": ratio(out.active_integral_ns, horizon_ns),
+    }
+
+
+def measure_period(scenario: Scenario, run: Run, period: Period) -> MeasuredPeriod:
+    """Return the figures of the requests that arrived in [from, to), and of slots and backlog meanwhile."""
+    out, start_ns, end_ns = run.out, s_to_ns(period.from_s), s_to_ns(period.to_s)
+    arrived = (out.arrival_ns >= start_ns) & (out.arrival_ns < end_ns)
+    completed = (out.completion_ns >= start_ns) & (out.completion_ns < end_ns)
+    width_ns = end_ns - start_ns
+    return MeasuredPeriod(
+        period,
+        {
+            **request_figures(scenario, out, arrived),
+            "utilisation": ratio(busy_ns(out, start_ns, end_ns), run.given.slots * width_ns),
+            "throughput_per_s": ratio(int(completed.sum()) * NS_PER_S, width_ns),
+            "active_at_start": float(left_over_at(out, start_ns)),
+            "active_at_end": float(left_over_at(out, end_ns)),
+        },
+        backlog(out.arrival_ns, out.completion_ns, start_ns, end_ns),
+    )
+
+
+def busy_ns(out: EngineOutput, start_ns: int, end_ns: int) -> int:
+    """Return the slot-time in use between two instants."""
+    from_ns = np.clip(out.start_ns[out.called], start_ns, end_ns)
+    return sum_exact(np.clip(out.finish_ns[out.called], start_ns, end_ns) - from_ns)
+
+
+def left_over_at(out: EngineOutput, time_ns: int) -> int:
+    """Return how many requests that arrived before `time_ns` had not completed before it."""
+    return int((out.arrival_ns < time_ns).sum() - (out.completion_ns < time_ns).sum())
+
+
+def ratio(part: int, whole: int) -> Figure:
+    """Return part / whole, missing where there is nothing to divide by."""
+    return part / whole if whole else Missing("no observations")
