@@ -1,0 +1,69 @@
+"""The structure of the package: imports run one way, and modules stay small."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "sim"
+
+# From the first stage to the last; a module imports from its own stage and those before it. What stands on
+# one line belongs to one stage.
+STAGES = (
+    ("errors", "units"),
+    ("plan", "schedule", "cost", "decide"),
+    ("scenario",),
+    ("streams", "arrivals", "workload"),
+    ("engine",),
+    ("check",),
+    ("percentile", "interval", "warmup", "stability", "theory", "bounds", "validation"),
+    ("simulation",),
+    ("measure", "steadiness", "expected", "verdict", "tables"),
+    ("result",),
+    ("experiment",),
+    ("capacity",),
+    ("compare",),
+    ("theory_cases",),
+    ("summary",),
+    ("output", "report"),
+    ("cli", "__main__"),
+)
+STAGE_OF = {noun: stage for stage, nouns in enumerate(STAGES) for noun in nouns}
+LONGEST_FILE = 450
+LONGEST_FUNCTION = 70
+MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
+
+
+def noun_of(path: Path) -> str:
+    return path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+
+
+def imported_nouns(tree: ast.AST) -> Iterator[str]:
+    """Yield the parts of the package that a module needs to be imported; not those it needs only later."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sim."):
+            yield (node.module or "").split(".")[1]
+        elif isinstance(node, ast.Import):
+            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("sim."))
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_no_import_runs_back_up_the_stream(path: Path) -> None:
+    stage = STAGE_OF[noun_of(path)]
+    later = [noun for noun in imported_nouns(ast.parse(path.read_text())) if STAGE_OF[noun] > stage]
+    assert later == []
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_files_and_functions_are_short(path: Path) -> None:
+    text = path.read_text()
+    assert text.count("\n") <= LONGEST_FILE
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef):
+            assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name
+
+
+def test_every_part_of_the_package_has_a_stage() -> None:
+    assert {noun_of(path) for path in MODULES} <= set(STAGE_OF)
