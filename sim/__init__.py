@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from sim.capacity import flip as flip
     from sim.capacity import gains as gains
-    from sim.compare import compare as compare
+    from sim.comparison import compare as compare
     from sim.decide import evaluate_parallel as evaluate_parallel
     from sim.decide import fair_concurrency as fair_concurrency
     from sim.decide import marginal_gains as marginal_gains
@@ -28,7 +28,7 @@ HOME = {
     "Precision": "sim.experiment",
     "Scenario": "sim.scenario",
     "SlotsimError": "sim.errors",
-    "compare": "sim.compare",
+    "compare": "sim.comparison",
     "evaluate_parallel": "sim.decide",
     "fair_concurrency": "sim.decide",
     "flip": "sim.capacity",

@@ -10,7 +10,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sim.capacity import FlipTable, Level
-from sim.compare import Comparison, PlanDifference
+from sim.comparison import Comparison, PlanDifference
 from sim.decide import Criterion, Verdict
 from sim.interval import Difference, Estimate
 from sim.percentile import Missing

@@ -24,7 +24,7 @@ STAGES = (
     ("result",),
     ("experiment",),
     ("capacity",),
-    ("compare",),
+    ("comparison",),
     ("theory_cases",),
     ("summary",),
     ("output", "report"),
