@@ -1,6 +1,7 @@
 """Figures of one run: what happened, in milliseconds, shares and micros, after warm-up."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -10,17 +11,20 @@ from sim.engine import EngineOutput
 from sim.engine.interface import BoolArray
 from sim.percentile import Missing, percentiles_ns
 from sim.scenario import Scenario
+from sim.scenario.load import ClosedLoad, OpenLoad
 from sim.scenario.model import WarmupCut
 from sim.scenario.profile import Period
 from sim.simulation import Run
 from sim.stability import Backlog, backlog
 from sim.units import NS_PER_MS, NS_PER_S, IntArray, ns_to_ms, s_to_ns, sum_exact
 from sim.warmup import mser5, mser5_limit
+from sim.workload import is_deterministic
 
 PERCENTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99", "p99_9": "0.999"}
 
 Figure = float | Missing
 Figures = dict[str, Figure]
+WarmupRule = Literal["none", "auto"] | WarmupCut
 
 
 @dataclass(frozen=True)
@@ -86,9 +90,25 @@ def measure(scenario: Scenario, run: Run) -> Measured:
     )
 
 
+def warmup_rule(scenario: Scenario) -> WarmupRule:
+    """Return what the statistics leave out: what the scenario states, else what suits its load.
+
+    A closed load starts with all its users asking at once, an open load with an empty provider; neither is
+    the steady state that their means stand for, so that with random times or arrivals MSER-5 (`auto`) finds
+    where the start ends. Where nothing is random every request counts: the path repeats itself, and there is
+    no noise for MSER-5 to tell a start from. Traces, steps and profiles change as they go, and their start is
+    part of what they show.
+    """
+    stated = scenario.experiment.warmup
+    if stated is not None:
+        return stated
+    steady = isinstance(scenario.load, ClosedLoad | OpenLoad)
+    return "auto" if steady and not is_deterministic(scenario) else "none"
+
+
 def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
     """Return how many requests to leave out at the start, and a note where that is in doubt."""
-    warmup = scenario.experiment.warmup
+    warmup = warmup_rule(scenario)
     if warmup == "none":
         return 0, None
     if isinstance(warmup, WarmupCut):

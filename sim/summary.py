@@ -13,6 +13,7 @@ from sim.capacity import FlipTable, Level
 from sim.comparison import Comparison, PlanDifference
 from sim.decide import Criterion, Verdict
 from sim.interval import Difference, Estimate
+from sim.measure import WarmupRule, warmup_rule
 from sim.percentile import Missing
 from sim.result import Decision, PeriodResult, PlanResult, Result, SloVerdict
 from sim.verdict import MeasuredDecision
@@ -42,9 +43,15 @@ def provenance(result: Result) -> dict[str, Any]:
         "scenario_sha256": scenario.digest,
         "overrides": list(scenario.overrides),
         "seed": scenario.experiment.seed,
+        "warmup": warmup_summary(warmup_rule(scenario)),
         "engine": result.engine,
         "slotsim_version": version("slotsim"),
     }
+
+
+def warmup_summary(rule: WarmupRule) -> Any:
+    """Return a warm-up rule as it is written in a scenario."""
+    return rule if isinstance(rule, str) else rule.model_dump(exclude_none=True)
 
 
 def comparison_summary(comparison: Comparison) -> dict[str, Any]:

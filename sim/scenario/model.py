@@ -177,7 +177,16 @@ class WarmupCut(Model):
             yield Broken((), "must have either count or time_s")
 
 
+WARMUP_WORDS = (
+    "none, auto (MSER-5), a count or a time. Unless given: auto for closed and open loads with random times "
+    "or arrivals, which start out of their steady state; none where nothing is random, and for traces, steps "
+    "and profiles, whose start belongs to what they show."
+)
+
+
 def _warmup_form(value: Any) -> str | None:
+    if value is None:
+        return "<by-load>"
     return "<cut>" if isinstance(value, dict | WarmupCut) else "<word>" if value in ("none", "auto") else None
 
 
@@ -187,6 +196,8 @@ class Experiment(Model):
     seed: Annotated[int, Field(ge=0, lt=2**63)] = Field(1, description="Seed of every random stream.")
     replications: Annotated[int, Field(ge=1, le=100_000)] = Field(1, description="Independent runs.")
     warmup: Annotated[
-        Annotated[Literal["none", "auto"], Tag("<word>")] | Annotated[WarmupCut, Tag("<cut>")],
+        Annotated[Literal["none", "auto"], Tag("<word>")]
+        | Annotated[WarmupCut, Tag("<cut>")]
+        | Annotated[None, Tag("<by-load>")],
         chosen_by("", (), _warmup_form, "must be none, auto, or a mapping with count or time_s"),
-    ] = Field("none", description="What the statistics leave out: none, auto (MSER-5), a count or a time.")
+    ] = Field(None, description=f"What the statistics leave out: {WARMUP_WORDS}")
