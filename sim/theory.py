@@ -7,6 +7,7 @@ argument or fewer than one slot.
 """
 
 import math
+from collections import deque
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +19,8 @@ from sim.errors import ArgumentError
 SERIES_DECAY = 40.0
 MAX_SERIES_TERMS = 2_000
 MAX_SERIES_LOAD = 0.98
+CHAIN_TAIL = 1e-15
+CHAIN_LARGE = 1e200
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,45 @@ def kingman_wait_bound(
         return 0.0
     spread = arrival_cv**2 / arrival_rate + arrival_rate * (service_cv * service_mean) ** 2
     return spread / (2 * (1 - load))
+
+
+def serial_latency(arrival_rate: float, service_mean: float, slots: int, calls: int) -> float:
+    """Return the mean latency of requests that make n exponential calls one after another, waiting anew.
+
+    A request that comes back joins the end of the queue. In order of arrival and with one exponential service
+    for all, the calls queue as those of an M/M/c with n times the rate: n (wait + s).
+    Source: Baskett, Chandy, Muntz and Palacios, "Open, closed, and mixed networks of queues with different
+    classes of customers", Journal of the ACM 22, 1975.
+    """
+    _check_branches(calls)
+    return calls * (mmc_wait(calls * arrival_rate, service_mean, slots) + service_mean)
+
+
+def batch_mmc_wait(arrival_rate: float, service_mean: float, slots: int, batch: int) -> float:
+    """Return the mean wait of a call in M/M/c where n calls arrive together: a fork, served in order.
+
+    The number of calls j is a Markov chain: what flows up over each cut, L (p(j-n+1) + .. + p(j)), flows down
+    as p(j+1) min(j+1, c) / s. The mean wait follows from the mean number queued by Little's law.
+    Source: Kleinrock, "Queueing Systems", vol. 1, section 4.5 (bulk arrivals), with c slots.
+    """
+    _check_branches(batch)
+    load = _offered_load(batch * arrival_rate, service_mean, slots)
+    if load >= slots:
+        return math.inf
+    if load == 0:
+        return 0.0
+    last = deque([1.0], maxlen=batch)
+    present, total, queued = 0, 1.0, 0.0
+    # A tail below the last bit of the sum is a tail that does not count.
+    while present <= slots or last[-1] * present > CHAIN_TAIL * (1 - load / slots) * queued:
+        present += 1
+        last.append(arrival_rate * math.fsum(last) * service_mean / min(present, slots))
+        total += last[-1]
+        queued += max(0, present - slots) * last[-1]
+        if total > CHAIN_LARGE:
+            last = deque((one / total for one in last), maxlen=batch)
+            queued, total = queued / total, 1.0
+    return queued / total / (batch * arrival_rate)
 
 
 def fork_join_one_slot_latency(arrival_rate: float, branch_mean: float, branches: int) -> float:

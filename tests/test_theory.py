@@ -271,3 +271,45 @@ def test_bad_arguments_are_refused(call: Callable[[], object], message: str) -> 
     with pytest.raises(ArgumentError) as refusal:
         call()
     assert str(refusal.value) == message
+
+
+@given(SLOTS, SHARES)
+def test_batches_of_one_are_erlang_c(slots: int, share: float) -> None:
+    rate = share * slots / 2.5
+    assert theory.batch_mmc_wait(rate, 2.5, slots, 1) == pytest.approx(theory.mmc_wait(rate, 2.5, slots))
+
+
+@given(SHARES, st.integers(1, 6))
+def test_batches_on_one_slot_wait_for_earlier_batches_and_for_their_own(share: float, batch: int) -> None:
+    # The first call of a batch waits like a customer of M/E_n/1, the k-th for k - 1 siblings more.
+    rate = share / batch
+    whole = theory.fork_join_one_slot_latency(rate, 1.0, batch) - batch
+    assert theory.batch_mmc_wait(rate, 1.0, 1, batch) == pytest.approx(whole + (batch - 1) / 2)
+
+
+@pytest.mark.parametrize(("slots", "batch"), [(3, 2), (2, 4)])
+def test_batches_are_the_chain_solved_whole(slots: int, batch: int) -> None:
+    states, rate = 400, 0.6 * slots / batch
+    chain = np.zeros((states, states))
+    for present in range(states):
+        chain[present, min(present + batch, states - 1)] += rate
+        if present:
+            chain[present, present - 1] += min(present, slots)
+    queued = stationary(chain) @ np.maximum(0, np.arange(states) - slots)
+    assert theory.batch_mmc_wait(rate, 1.0, slots, batch) == pytest.approx(queued / (batch * rate), rel=1e-9)
+
+
+def test_batches_of_many_slots_do_not_overflow() -> None:
+    assert theory.batch_mmc_wait(1_900, 1.0, 2_000, 1) == pytest.approx(theory.mmc_wait(1_900, 1.0, 2_000))
+
+
+def test_batches_at_the_ends() -> None:
+    assert theory.batch_mmc_wait(0, 1.0, 3, 2) == 0
+    assert theory.batch_mmc_wait(1.5, 1.0, 3, 2) == math.inf
+
+
+def test_serial_calls_queue_as_at_n_times_the_rate() -> None:
+    assert theory.serial_latency(1.6, 0.5, 2, 1) == theory.mmc_wait(1.6, 0.5, 2) + 0.5
+    # On one slot: n visits, each of the latency 1 / (1 - n L) of M/M/1.
+    assert theory.serial_latency(0.2, 1.0, 1, 3) == pytest.approx(3 / (1 - 0.6))
+    assert theory.serial_latency(1.0, 1.0, 2, 2) == math.inf
