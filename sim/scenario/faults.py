@@ -14,13 +14,16 @@ from sim.scenario.source import Node, written
 KnownKeys = Mapping[int, tuple[str, ...]]
 
 RULES = {
-    "greater_than_equal": "must be >= {ge:g}",
-    "greater_than": "must be > {gt:g}",
+    "greater_than_equal": "must be >= {ge:.15g}",
+    "greater_than": "must be > {gt:.15g}",
     "less_than_equal": "must be <= {le:.15g}",
+    "less_than": "must be < {lt:.15g}",
+    "int_parsing_size": "must be a number of fewer digits",
     "int_type": "must be a whole number",
     "float_type": "must be a number",
     "finite_number": "must be finite",
     "string_type": "must be text",
+    "string_unicode": "must be text without lone surrogates",
     "bool_type": "must be true or false",
     "tuple_type": "must be a list",
     "model_type": "must be a mapping of keys",
@@ -81,13 +84,12 @@ def nearest(word: str, choices: tuple[str, ...]) -> str:
 
 def _broken(item: Any, data: Any, known: KnownKeys) -> Iterator[tuple[Path, Broken]]:
     """Yield the path in the data and the broken rule of one pydantic error."""
-    steps = tuple(step for step in item["loc"] if not str(step).startswith("<"))
-    path, holder = _followed(steps, data)
+    path, holder = _followed(item["loc"], data)
     kind, value = item["type"], item["input"]
     if kind == "broken_rules":
         yield from ((path, broken) for broken in item["ctx"]["broken"])
     elif kind == "extra_forbidden":
-        yield path, UnknownKey.among(str(steps[-1]), known.get(id(holder), ()))
+        yield path, UnknownKey.among(str(path[-1]), known.get(id(holder), ()))
     elif kind == "missing":
         yield path, Broken((), "is missing")
     elif kind == "no_choice":
@@ -96,17 +98,24 @@ def _broken(item: Any, data: Any, known: KnownKeys) -> Iterator[tuple[Path, Brok
         yield path, Broken((), _rule(kind, item.get("ctx", {})), value)
 
 
-def _followed(steps: Path, data: Any) -> tuple[Path, Any]:
-    """Return the part of `steps` that the data has (or lacks as a key), and the container of the last one."""
+def _followed(location: Path, data: Any) -> tuple[Path, Any]:
+    """Return the part of a pydantic location that the data has (or lacks as a key), and what holds its end.
+
+    Tags of unions are left out, and so is what goes on below a short form such as a plain number.
+    """
+    path: Path = ()
     holder = data
-    for count, step in enumerate(steps):
-        holder = data
-        if isinstance(data, dict) and step not in data:
-            return steps[: count + 1], holder
+    for step in location:
+        if str(step).startswith("<") and not (isinstance(data, dict) and step in data):
+            continue
         if not isinstance(data, dict | list):
-            return steps[:count], holder
-        data = data[step]  # type: ignore[index]
-    return steps, holder
+            break
+        holder, path = data, (*path, step)
+        try:
+            data = data[step]  # type: ignore[index]
+        except (KeyError, IndexError, TypeError):
+            break
+    return path, holder
 
 
 def _no_choice(context: Mapping[str, Any], value: Any) -> Broken:

@@ -5,12 +5,14 @@ Timestamps never pass through a float: Azure's have 100 ns digits, which float s
 """
 
 import csv
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import date
+from datetime import datetime, timedelta
 from decimal import Context, Decimal, InvalidOperation
 from fractions import Fraction
+from functools import cache
 from itertools import islice
 from operator import itemgetter
 from pathlib import Path as FilePath
@@ -26,9 +28,9 @@ SHOWN_FAULTS = 20
 INT64_MAX = 2**63 - 1
 NS_PER_UNIT = {"ns": 1, "us": 1_000, "ms": 1_000_000, "s": NS_PER_S}
 STAMP = re.compile(
-    r"([0-9]{4}-[0-9]{2}-[0-9]{2})[ T]([01][0-9]|2[0-3]):([0-5][0-9]):([0-5][0-9])"
-    r"(?:\.([0-9]{1,30}))?(?:(Z)|([+-])([01][0-9]|2[0-3]):?([0-5][0-9]))?"
+    r"([0-9-]{10}[ T][0-9]{2}:[0-9]{2}):([0-5][0-9])(?:\.([0-9]{1,30}))?(Z|[+-][0-9]{2}:?[0-9]{2})?"
 )
+EPOCH = datetime(1970, 1, 1)  # times without an offset are taken as UTC
 
 
 @dataclass(frozen=True)
@@ -89,26 +91,24 @@ def _read(file: str, rows: Any, readers: Mapping[str, ColumnReader], first: int,
     faults: list[Fault] = []
     filled = (row for row in rows if len(row) > 1 or (row and row[0].strip()))
     rows_before = sum(1 for _ in islice(filled, first))
-    cells, lines = [], []
+    cells: list[str] = []  # row after row in one list: a million small tuples would keep the collector busy
+    lines: list[int] = []
     for row in islice(filled, count):
         if len(row) == len(header):
-            cells.append(pick(row))
+            cells.extend(pick(row))
             lines.append(rows.line_num)
         else:
             rule = f"must have {len(header)} values, as the header has"
             faults.append(fault_in(file, rows.line_num, "", rule, ",".join(row)))
-    columns = dict(
-        zip(readers, map(list, zip(*cells, strict=True)) if cells else [[]] * len(readers), strict=True)
-    )
-    read = {name: reader.read(columns[name]) for name, reader in readers.items()}
-    for name, reader in readers.items():
-        faults += (
-            fault_in(file, line, name, reader.rule, cell)
-            for cell, line, value in zip(columns[name], lines, read[name], strict=True)
-            if value is None
-        )
+    values = {}
+    for position, (name, reader) in enumerate(readers.items()):
+        column = cells[position :: len(readers)]
+        values[name] = reader.read(column)
+        if None in values[name]:
+            bad = (index for index, value in enumerate(values[name]) if value is None)
+            faults += (fault_in(file, lines[index], name, reader.rule, column[index]) for index in bad)
     refuse(file, faults)
-    return Table(file, read, lines, rows_before)
+    return Table(file, values, lines, rows_before)
 
 
 def refuse(file: str, faults: Sequence[Fault]) -> None:
@@ -135,43 +135,61 @@ def _positions(file: str, header: Sequence[str], names: Sequence[str]) -> list[i
 
 
 def _numbers(is_whole: bool, largest: float) -> Callable[[Sequence[str]], list[float | None]]:
-    def number(cell: str) -> float | None:
+    def number(cell: str) -> float:
         try:
-            value = float(cell)
+            return float(cell)
         except ValueError:
-            return None
-        return value if 0 <= value <= largest and (not is_whole or value.is_integer()) else None
+            return math.nan
 
-    return lambda cells: [number(cell) for cell in cells]
+    def numbers(cells: Sequence[str]) -> list[float | None]:
+        try:
+            values = list(map(float, cells))
+        except ValueError:
+            values = [number(cell) for cell in cells]
+        return [
+            value if 0 <= value <= largest and (not is_whole or value.is_integer()) else None
+            for value in values
+        ]
+
+    return numbers
 
 
 def _datetimes_ns(cells: Sequence[str]) -> list[int | None]:
-    """Return nanoseconds since 1970 of `2023-11-16 18:17:03.9799600`, with any digits and any offset."""
-    days_ns: dict[str, int] = {}
-    epoch = date(1970, 1, 1).toordinal()
+    """Return nanoseconds since 1970 of `2023-11-16 18:17:03.9799600`, with any digits and any offset.
+
+    Calendar and offset are worked out once for each minute that occurs.
+    """
+    minute_ns = cache(_minute_ns)
 
     def stamp_ns(cell: str) -> int | None:
         match = STAMP.fullmatch(cell.strip())
         if match is None:
             return None
-        day, hours, minutes, seconds, fraction, _, sign, offset_hours, offset_minutes = match.groups()
-        if day not in days_ns:
-            try:
-                days_ns[day] = (date.fromisoformat(day).toordinal() - epoch) * 86_400 * NS_PER_S
-            except ValueError:
-                return None
-        whole_s = int(hours) * 3_600 + int(minutes) * 60 + int(seconds)
-        if sign:
-            offset_s = int(offset_hours) * 3_600 + int(offset_minutes) * 60
-            whole_s += offset_s if sign == "-" else -offset_s
-        fraction_ns = int(f"{fraction or '0':0<9}") if len(fraction or "") <= 9 else _rounded(fraction)
-        return _within_int64(days_ns[day] + whole_s * NS_PER_S + fraction_ns)
+        minute, seconds, fraction, offset = match.groups()
+        whole_ns = minute_ns(minute, offset)
+        if whole_ns is None:
+            return None
+        fraction_ns = _fraction_ns(fraction) if fraction else 0
+        return _within_int64(whole_ns + int(seconds) * NS_PER_S + fraction_ns)
 
     return [stamp_ns(cell) for cell in cells]
 
 
-def _rounded(fraction: str) -> int:
-    return round(Fraction(int(fraction), 10 ** (len(fraction) - 9)))
+def _minute_ns(minute: str, offset: str | None) -> int | None:
+    try:
+        since_epoch = datetime.fromisoformat(minute) - EPOCH
+        if offset and offset != "Z":
+            ahead = datetime.strptime(offset, "%z").utcoffset() or timedelta()
+            since_epoch -= ahead
+    except ValueError:
+        return None
+    return since_epoch // timedelta(minutes=1) * 60 * NS_PER_S
+
+
+def _fraction_ns(digits: str) -> int:
+    if len(digits) <= 9:
+        return int(f"{digits:0<9}")
+    return round(Fraction(int(digits), 10 ** (len(digits) - 9)))
 
 
 def _decimals_ns(ns_per_unit: int) -> Callable[[Sequence[str]], list[int | None]]:

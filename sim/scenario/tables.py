@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from sim.errors import Fault, InputError
-from sim.scenario.base import MAX_COUNT, NOTHING, Broken, Path
+from sim.scenario.base import MAX_COUNT, MAX_S, NOTHING, Broken, Path
 from sim.scenario.distribution import Empirical
 from sim.scenario.faults import fault_at
 from sim.scenario.load import ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.profile import RateTable, read_profile, sliced, stepped
 from sim.scenario.source import Node, beside
 from sim.scenario.table import AMOUNTS, read_table
-from sim.scenario.trace import Trace, read_trace
+from sim.scenario.trace import MAX_NS, Trace, read_trace
 from sim.units import FloatArray
 
 if TYPE_CHECKING:
@@ -87,19 +87,21 @@ def read_tables(scenario: "Scenario", tree: Node, cache: Cache) -> Tables:
         reading.tables.rates = _profile(reading, load)
     if isinstance(load, StepsLoad) and not load.is_closed:
         reading.tables.rates = stepped(load)
-    if reading.tables.rates is not None and not 1 <= reading.tables.rates.expected_count <= MAX_COUNT:
-        reading.fault(
-            ("load",), f"must give from 1 to {MAX_COUNT} arrivals", reading.tables.rates.expected_count
-        )
     if not reading.faults:
-        for index, mean_ms in enumerate(scenario.workflow.branch_means_ms(reading.tables.column_means)):
-            if mean_ms < 1:
-                reading.fault(
-                    ("workflow", "branches", index, "duration_ms"), "must have a mean >= 1", mean_ms
-                )
+        _hold_rules(reading, scenario)
     if reading.faults:
         raise InputError(*{str(fault): fault for fault in reading.faults}.values())
     return reading.tables
+
+
+def _hold_rules(reading: _Reading, scenario: "Scenario") -> None:
+    """Note what only the tables' content can tell."""
+    rates = reading.tables.rates
+    if rates is not None and not 1 <= rates.expected_count <= MAX_COUNT:
+        reading.fault(("load",), f"must give from 1 to {MAX_COUNT} arrivals", rates.expected_count)
+    for index, mean_ms in enumerate(scenario.workflow.branch_means_ms(reading.tables.column_means)):
+        if mean_ms < 1:
+            reading.fault(("workflow", "branches", index, "duration_ms"), "must have a mean >= 1", mean_ms)
 
 
 def _read_values(reading: _Reading, path: Path, distribution: Empirical) -> None:
@@ -116,7 +118,7 @@ def _read_values(reading: _Reading, path: Path, distribution: Empirical) -> None
 
 
 def _read_trace(reading: _Reading, load: TraceLoad, columns: tuple[str, ...]) -> Trace | None:
-    path, key = ("load", "file"), load.model_dump_json()
+    path, key = ("load", "file"), load.model_dump_json(exclude={"file", "time_scale"})
     trace = reading.read(path, lambda file, stated: read_trace(file, load, columns, stated), key, columns)
     if trace is None:
         return None
@@ -127,11 +129,12 @@ def _read_trace(reading: _Reading, load: TraceLoad, columns: tuple[str, ...]) ->
         reading.fault(("load", "first"), f"must be < {trace.rows_before}, the rows of the file", load.first)
     elif load.count is not None and rows < load.count:
         reading.fault(("load", "count"), f"must be <= {rows}, the rows from first on", load.count)
+    elif int(trace.arrival_ns[-1]) * load.time_scale > MAX_NS:
+        reading.fault(("load", "time_scale"), f"must keep all arrivals within {MAX_S:g} s", load.time_scale)
     if trace.rows_moved:
-        reading.tables.notes += (
-            f"{load.file}: {trace.rows_moved} rows were not in order of time and were sorted",
-        )
-    return trace
+        rows_moved = f"{trace.rows_moved} rows were not in order of time and were sorted"
+        reading.tables.notes += (f"{load.file}: {rows_moved}",)
+    return trace if reading.faults or load.time_scale == 1 else trace.scaled(load.time_scale)
 
 
 def _profile(reading: _Reading, load: ProfileLoad) -> RateTable | None:

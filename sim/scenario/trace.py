@@ -1,14 +1,14 @@
 """A recorded trace, replayed: when each request arrived and what each row says of it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from sim.errors import Fault, InputError
 from sim.scenario.base import MAX_S, fault_in
 from sim.scenario.load import TOKEN_ROLES, TraceLoad
-from sim.scenario.table import AMOUNTS, TOKENS, ColumnReader, Table, read_table, timestamps
+from sim.scenario.table import AMOUNTS, TOKENS, ColumnReader, read_table, timestamps
 from sim.units import NS_PER_S, FloatArray, IntArray, exact
 
 MAX_NS = int(MAX_S) * NS_PER_S
@@ -37,9 +37,15 @@ class Trace:
         """Mean of each column."""
         return {name: float(np.mean(values)) for name, values in self.columns.items()}
 
+    def scaled(self, scale: float) -> "Trace":
+        """Return the trace with every arrival time multiplied, exactly, and rounded half to even."""
+        ratio = exact(scale)
+        arrival_ns = [_rounded(ns * ratio.numerator, ratio.denominator) for ns in self.arrival_ns.tolist()]
+        return replace(self, arrival_ns=np.array(arrival_ns, dtype=np.int64))
+
 
 def read_trace(file: str, load: TraceLoad, wanted: Sequence[str], stated: Fault) -> Trace:
-    """Return the slice of `file` that `load` replays.
+    """Return the slice of `file` that `load` replays, not yet scaled.
 
     Parameters
     ----------
@@ -49,7 +55,7 @@ def read_trace(file: str, load: TraceLoad, wanted: Sequence[str], stated: Fault)
     Raises
     ------
     InputError
-        The file, a cell or the slice breaks a rule.
+        The file or a cell breaks a rule.
     """
     headers = {name: _header(load, name) for name in wanted}
     readers: dict[str, ColumnReader] = {load.role_columns.timestamp: timestamps(load.unit)}
@@ -58,38 +64,24 @@ def read_trace(file: str, load: TraceLoad, wanted: Sequence[str], stated: Fault)
     stamps = table.columns[load.role_columns.timestamp]
     if not stamps:
         return Trace(np.empty(0, np.int64), {name: np.empty(0) for name in headers}, table.rows_before)
-    _refuse_long(file, table, stamps, load)
+    if max(stamps) - min(stamps) > MAX_NS:
+        line, rule = (
+            table.lines[stamps.index(max(stamps))],
+            f"must lie within {MAX_S:g} s of the first arrival",
+        )
+        raise InputError(fault_in(file, line, load.role_columns.timestamp, rule))
     stamp_ns = np.array(stamps, dtype=np.int64)
     order = np.argsort(stamp_ns, kind="stable")
     columns = {
         name: np.array(table.columns[header], dtype=np.float64)[order] for name, header in headers.items()
     }
-    elapsed_ns = stamp_ns[order] - stamp_ns.min()
     moved = int(np.count_nonzero(stamp_ns < np.maximum.accumulate(stamp_ns)))
-    return Trace(_scaled(elapsed_ns, load.time_scale), columns, table.rows_before, moved)
+    return Trace(stamp_ns[order] - stamp_ns.min(), columns, table.rows_before, moved)
 
 
 def _header(load: TraceLoad, name: str) -> str:
     """Return the file's name of a column: a token role has its own, a duration goes by the file's."""
     return getattr(load.role_columns, name) if name in TOKEN_ROLES else name
-
-
-def _refuse_long(file: str, table: Table, stamps: Sequence[int], load: TraceLoad) -> None:
-    span_ns = (max(stamps) - min(stamps)) * exact(load.time_scale)
-    if span_ns > MAX_NS:
-        line = table.lines[int(np.argmax(np.array(stamps, dtype=np.int64)))]
-        rule = f"must lie within {MAX_S:g} s of the first arrival"
-        raise InputError(fault_in(file, line, load.role_columns.timestamp, rule))
-
-
-def _scaled(elapsed_ns: IntArray, scale: float) -> IntArray:
-    """Return int64 ns times `scale`, exactly, rounded half to even."""
-    if scale == 1:
-        return elapsed_ns
-    ratio = exact(scale)
-    return np.array(
-        [_rounded(ns * ratio.numerator, ratio.denominator) for ns in elapsed_ns.tolist()], np.int64
-    )
 
 
 def _rounded(numerator: int, denominator: int) -> int:
