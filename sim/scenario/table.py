@@ -200,7 +200,7 @@ def _decimals_ns(ns_per_unit: int) -> Callable[[Sequence[str]], list[int | None]
             value = Decimal(cell)
         except InvalidOperation:
             return None
-        if not value.is_finite() or abs(value) > INT64_MAX:
+        if not value.is_finite() or value.copy_abs() > INT64_MAX:
             return None
         return _within_int64(int(context.to_integral_value(context.multiply(value, ns_per_unit))))
 
