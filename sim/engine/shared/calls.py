@@ -1,0 +1,147 @@
+"""Requests in flight, and the calls that wait for a slot of one provider, by what their requests hold."""
+
+from heapq import heappop, heappush
+from typing import TYPE_CHECKING
+
+from sim.engine.graph import Graph
+from sim.engine.shared.limiter import NOTHING
+
+if TYPE_CHECKING:
+    import simpy
+
+    from sim.engine.shared.workload import Workload
+
+# Where a branch stands.
+PENDING, LIVE, DONE, LOST = range(4)
+
+
+class Request:
+    """One request: what it holds of each provider, and where each of its branches stands."""
+
+    __slots__ = (
+        "answer",
+        "attempts",
+        "blockers",
+        "graph",
+        "held",
+        "join_start_ns",
+        "live",
+        "number",
+        "parallel",
+        "position",
+        "queued",
+        "state",
+        "succeeded",
+        "unresolved",
+        "user",
+        "workload",
+    )
+
+    def __init__(
+        self, workload: "Workload", number: int, position: int, user: int, answer: "simpy.Event"
+    ) -> None:
+        self.workload = workload
+        self.number = number
+        self.position = position
+        self.user = user
+        calls = workload.given.calls_per_request
+        self.held = [0] * workload.providers
+        self.queued: list[list[Call]] = [[] for _ in range(workload.providers)]
+        self.live: list[list[Call]] = [[] for _ in range(calls)]
+        self.attempts = [0] * calls
+        self.state = [PENDING] * calls
+        self.succeeded = 0
+        self.unresolved = workload.given.branches
+        self.join_start_ns = -1
+        self.parallel = False
+        self.graph: Graph
+        self.blockers: list[int] = []
+        self.answer = answer
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether no more calls are needed: its join has begun, or it has been answered."""
+        return self.join_start_ns >= 0 or self.answer.triggered
+
+
+class Call:
+    """One attempt at a call, from the moment it is ready; `slot` is -1 until it has one."""
+
+    __slots__ = (
+        "attempt",
+        "hit",
+        "index",
+        "is_over",
+        "is_queued",
+        "key",
+        "request",
+        "reserved",
+        "slot",
+        "start_ns",
+    )
+
+    def __init__(self, request: Request, index: int, attempt: int, ready_ns: int) -> None:
+        self.request = request
+        self.index = index
+        self.attempt = attempt
+        self.key = (ready_ns, request.number, index, attempt)
+        self.is_queued = True
+        self.is_over = False
+        self.slot = -1
+        self.start_ns = -1
+        self.hit = -1
+        self.reserved = NOTHING
+
+
+Entry = tuple[tuple[int, int, int, int], Call]
+
+
+class CallQueue:
+    """Waiting calls of one provider, by workload and by the slots that their request holds of it."""
+
+    def __init__(self, provider: int, calls_per_request: list[int]) -> None:
+        self.provider = provider
+        self.by_held: list[list[list[Entry]]] = [
+            [[] for _ in range(calls + 1)] for calls in calls_per_request
+        ]
+        self.length = 0
+
+    def push(self, call: Call) -> None:
+        """Queue an attempt that has just become ready."""
+        request = call.request
+        self.length += 1
+        request.queued[self.provider].append(call)
+        heappush(self._heap(request), (call.key, call))
+
+    def remove(self, call: Call) -> None:
+        """Take out an attempt; its entries are dropped when they come up."""
+        self.length -= 1
+        call.is_queued = False
+        call.request.queued[self.provider].remove(call)
+
+    def holding_changed(self, request: Request) -> None:
+        """File the request's waiting attempts under what it now holds."""
+        for call in request.queued[self.provider]:
+            heappush(self._heap(request), (call.key, call))
+
+    def heads(self, workload: int, cap: int) -> list[tuple[int, Entry]]:
+        """Return (slots held, first entry) for each number of held slots below `cap` at which calls wait."""
+        heaps = self.by_held[workload]
+        return [
+            (held, head) for held in range(min(cap, len(heaps))) if (head := self._head(heaps[held], held))
+        ]
+
+    def _heap(self, request: Request) -> list[Entry]:
+        heaps = self.by_held[request.workload.index]
+        # What runs on after its request has ended, and a hedge, may hold more slots than there are calls.
+        while len(heaps) <= request.held[self.provider]:
+            heaps.append([])
+        return heaps[request.held[self.provider]]
+
+    def _head(self, heap: list[Entry], held: int) -> Entry | None:
+        while heap:
+            call = heap[0][1]
+            if call.is_queued and call.request.held[self.provider] == held:
+                return heap[0]
+            heappop(heap)
+        return None
