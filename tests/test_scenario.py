@@ -111,6 +111,10 @@ def test_null_takes_a_parents_key_away() -> None:
     assert shipped("chain-a").workflow.baseline.latency_ms == 1269
 
 
+def test_null_is_as_good_as_left_out(tmp_path: Path) -> None:
+    assert written(tmp_path, MINIMAL + "slo: null\nexperiment: null\n") == written(tmp_path, MINIMAL)
+
+
 def test_files_are_looked_for_beside_the_file_that_names_them(tmp_path: Path) -> None:
     (tmp_path / "parent").mkdir()
     (tmp_path / "parent/values.csv").write_text("took_ms\n100\n300\n")

@@ -115,6 +115,7 @@ def test_a_fault_of_a_parent_is_shown_where_the_parent_states_it(tmp_path: Path)
         ("name.first=x", "--set: name must be a mapping to have keys set (got 'moderation')"),
         ("load.file=x.csv", "--set: load.file is not a known key; one of kind, active_requests,"),
         ("extends=peak.yaml", "--set: extends is not a known key; one of schema_version, name"),
+        (f"load[{'9' * 5000}]=1", "--set: must be key.path=value (got 'load[999"),
         (f"{'a.' * 5000}a=1", "--set: must be key.path=value (got 'a.a."),
     ],
 )
@@ -159,6 +160,19 @@ def test_a_file_that_cannot_be_read(name: str, tmp_path: Path) -> None:
     path = tmp_path / name
     (line,) = refusal(path)
     assert line.startswith(f"{path}: cannot be read: ")
+
+
+def test_parents_end_somewhere(tmp_path: Path) -> None:
+    for number in range(25):
+        (tmp_path / f"{number}.yaml").write_text(f"extends: {number + 1}.yaml\n")
+    expected = f"{tmp_path}/20.yaml:1: extends must not be the end of more than 20 files (got '21.yaml')"
+    assert refusal(tmp_path / "0.yaml") == [expected]
+
+
+def test_a_parent_whose_name_no_system_can_have(tmp_path: Path) -> None:
+    path = tmp_path / "odd.yaml"
+    path.write_text('extends: "a\\0b.yaml"\n')
+    assert refusal(path) == [f"{path}:1: extends cannot be read: embedded null byte (got 'a\\x00b.yaml')"]
 
 
 def nodes(data: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:

@@ -15,18 +15,18 @@ from sim.errors import Fault
 MAX_COUNT = 100_000_000
 MAX_MS = 1e8
 MAX_S = 1e9
+MAX_CV = 10.0
 
 Path = tuple[str | int, ...]
 
 Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 CountOrZero = Annotated[int, Field(ge=0, le=MAX_COUNT)]
-Slots = Annotated[int, Field(ge=1, le=1_000_000)]
 Users = Annotated[int, Field(ge=0, le=1_000_000)]
 Micros = Annotated[int, Field(ge=0, le=1_000_000_000_000)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[float, Field(ge=0, le=MAX_MS)]
 PositiveAmount = Annotated[float, Field(gt=0, le=MAX_MS)]
-Variation = Annotated[float, Field(ge=0.001, le=10)]
+Variation = Annotated[float, Field(ge=0.001, le=MAX_CV)]
 Seconds = Annotated[float, Field(ge=0, le=MAX_S)]
 Rate = Annotated[float, Field(ge=0, le=1e6)]
 Factor = Annotated[float, Field(gt=0, le=1e6)]

@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import ConfigDict, Field, PrivateAttr, RootModel, Strict, Tag, create_model
 
 from sim.scenario.base import (
+    MAX_CV,
     MAX_MS,
     Amount,
     Broken,
@@ -28,7 +29,6 @@ from sim.units import FloatArray
 
 UNITLESS = ("distribution", "cv", "file", "column")
 PERCENTILE_95_Z = NormalDist().inv_cdf(0.95)
-MAX_CV = 10.0
 
 
 class Distribution:

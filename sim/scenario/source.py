@@ -17,8 +17,9 @@ from sim.scenario.base import NOTHING, Path, fault_in
 
 MAX_NODES = 200_000
 MAX_STEPS = 20
+MAX_PARENTS = 20
 TAG = "tag:yaml.org,2002:"
-PATH_STEP = re.compile(r"\.?([^.\[\]]+)|\[(\d+)\]")
+PATH_STEP = re.compile(r"\.?([^.\[\]]+)|\[([0-9]{1,9})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +31,9 @@ class Node:
     line: int | None
 
     def plain(self) -> Any:
-        """Return the value as plain data."""
+        """Return the value as plain data; a key that is null is as good as left out."""
         if isinstance(self.value, dict):
-            return {key: node.plain() for key, node in self.value.items()}
+            return {key: node.plain() for key, node in self.value.items() if node.value is not None}
         if isinstance(self.value, list):
             return [node.plain() for node in self.value]
         return self.value
@@ -44,6 +45,11 @@ class Node:
             return below
         has_step = isinstance(self.value, list) and isinstance(step, int) and step < len(self.value)
         return self.value[step] if has_step else None
+
+    @property
+    def named_file(self) -> str:
+        """The file that this value names: relative to the file that states it, else as it stands."""
+        return str(self.value) if self.line is None else beside(self.file, self.value)
 
     def at(self, path: Path) -> "Node":
         """Return the deepest node along `path`."""
@@ -166,10 +172,12 @@ def read_tree(
     here = fault_in(file, parent.line, "extends", "", parent.plain())
     if not isinstance(parent.value, str) or not parent.value.strip():
         raise InputError(*faults, replace(here, rule="must be the path of one file"))
-    seen = (*above, os.path.realpath(file))
+    seen = (*above, os.path.normpath(file))
     target = beside(file, parent.value)
-    if os.path.realpath(target) in seen:
+    if target in seen:
         raise InputError(replace(here, rule="must not lead back to the file itself"))
+    if len(seen) > MAX_PARENTS:
+        raise InputError(replace(here, rule=f"must not be the end of more than {MAX_PARENTS} files"))
     base, base_faults = read_tree(target, here, seen)
     return merged(base, tree), base_faults + faults
 
@@ -228,7 +236,7 @@ def _yaml_rule(problem: str) -> str:
 
 
 def merged(base: Node, above: Node) -> Node:
-    """Return `above` over `base`: mappings merge, null takes a key away, anything else replaces.
+    """Return `above` over `base`: mappings merge, anything else replaces; null takes a key away.
 
     Mappings of another kind (a load's `kind`, a distribution's name) replace too: their keys do not mix.
     """
@@ -237,8 +245,6 @@ def merged(base: Node, above: Node) -> Node:
     both = dict(base.value)
     for key, node in above.value.items():
         both[key] = merged(both[key], node) if key in both else node
-        if key in base.value and node.value is None:
-            del both[key]
     return Node(both, above.file, above.line)
 
 
@@ -251,7 +257,7 @@ def _another_kind(base: Node, above: Node) -> bool:
 
 
 def overridden(tree: Node, changes: Sequence[tuple[str, Any]], file: str) -> Node:
-    """Return the tree with values replaced; `changes` are pairs of a key path and plain data, None removes.
+    """Return the tree with values replaced; `changes` are pairs of a key path and plain data.
 
     Raises
     ------
@@ -320,5 +326,4 @@ def _with(node: Node, steps: Path, new: Node, file: str, path: Path) -> Node:
             fault_in(file, None, written(path), "must be a mapping to have keys set", node.plain())
         )
     below = _with(value.get(step, Node({}, file, None)), steps[1:], new, file, here)
-    kept = {key: item for key, item in value.items() if key != step}
-    return replace(node, value=kept if below.value is None else {**kept, step: below})
+    return replace(node, value={**value, step: below})

@@ -12,7 +12,7 @@ from sim.scenario.distribution import Empirical
 from sim.scenario.faults import fault_at
 from sim.scenario.load import ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.profile import RateTable, read_profile, sliced, stepped
-from sim.scenario.source import Node, beside
+from sim.scenario.source import Node
 from sim.scenario.table import AMOUNTS, read_table
 from sim.scenario.trace import MAX_NS, Trace, read_trace
 from sim.units import FloatArray
@@ -54,7 +54,7 @@ class _Reading:
     def read(self, path: Path, read: Callable[[str, Fault], Read], *key: object) -> Read | None:
         """Return what `read(file, stated)` makes of the file named at `path`; None where it cannot."""
         named = self.tree.at(path)
-        file = named.value if named.line is None else beside(named.file, named.value)
+        file = named.named_file
         whole_key = (path[-1], file, *key)
         try:
             if whole_key not in self.tables.cache:
