@@ -1,0 +1,112 @@
+"""Simulations with their progress shown, and what they were given beside their scenarios."""
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Self
+
+from sim.capacity import FlipTable, flip
+from sim.cli.terminal import progress
+from sim.comparison import Comparison, compare
+from sim.experiment import Precision, simulate
+from sim.result import Result
+from sim.scenario import Scenario
+from sim.workload import expected_requests, is_deterministic
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What `simulate` and `compare` are given that shows in results, and whether reports have a curve."""
+
+    precision: Precision | None = None
+    keep_tables: bool = False
+    curve: bool = True
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+    def options(self) -> list[str]:
+        """Return it as options of the command line."""
+        options = ["--keep-tables"] * self.keep_tables + ["--no-curve"] * (not self.curve)
+        if self.precision is not None:
+            options += ["--precision", f"{100 * self.precision.relative:.12g}%"]
+            options += ["--precision-figure", self.precision.figure]
+            options += ["--max-replications", str(self.precision.most)]
+        return options
+
+    @classmethod
+    def from_summary(cls, stated: dict[str, Any]) -> Self:
+        """Return what a summary states."""
+        precision = stated["precision"]
+        return cls(precision and Precision(**precision), stated["keep_tables"], stated["curve"])
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """What `flip` is given; see there."""
+
+    active: tuple[int, ...]
+    rates: tuple[float, ...]
+    allocations: tuple[str, ...]
+    requests_per_user: int
+    requests: int
+
+    def summary(self) -> dict[str, Any]:
+        """Return it as plain data."""
+        return asdict(self)
+
+    def options(self) -> list[str]:
+        """Return it as options of the command line."""
+        name, levels = ("--active", self.active) if self.active else ("--rate", self.rates)
+        options = [name, ",".join(f"{level:.15g}" for level in levels)]
+        for allocation in self.allocations:
+            options += ["--allocation", allocation]
+        length = ["--requests-per-user", str(self.requests_per_user)]
+        return [*options, *(length if self.active else ["--requests", str(self.requests)])]
+
+    @classmethod
+    def from_summary(cls, stated: dict[str, Any]) -> Self:
+        """Return what a summary states."""
+        levels = {name: tuple(stated[name]) for name in ("active", "rates", "allocations")}
+        return cls(**{**stated, **levels})
+
+
+def simulated(scenario: Scenario, given: Given, workers: int | None, *, quiet: bool) -> Result:
+    """Simulate one scenario; `quiet` shows no progress."""
+    with progress(requests_in([scenario]), "requests", quiet=quiet) as report:
+        return simulate(
+            scenario,
+            precision=given.precision,
+            keep_tables=given.keep_tables,
+            workers=workers,
+            progress=report,
+        )
+
+
+def compared(scenarios: Sequence[Scenario], given: Given, workers: int | None, *, quiet: bool) -> Comparison:
+    """Simulate scenarios beside each other."""
+    with progress(requests_in(scenarios), "requests", quiet=quiet) as report:
+        return compare(
+            scenarios,
+            precision=given.precision,
+            keep_tables=given.keep_tables,
+            workers=workers,
+            progress=report,
+        )
+
+
+def flipped(scenario: Scenario, levels: Levels, workers: int | None, *, quiet: bool) -> FlipTable:
+    """Simulate every level of load under every allocation."""
+    runs = len(levels.active or levels.rates) * len(levels.allocations)
+    with progress(runs, "levels", quiet=quiet) as report:
+        return flip(scenario, **levels.summary(), workers=workers, progress=report)
+
+
+def requests_in(scenarios: Sequence[Scenario]) -> int:
+    """Return how many requests are expected of all plans and replications."""
+    return sum(
+        expected_requests(scenario)
+        * len(scenario.plans)
+        * (1 if is_deterministic(scenario) else scenario.experiment.replications)
+        for scenario in scenarios
+    )

@@ -1,0 +1,71 @@
+"""`slotsim flip`: where the best plan changes along a load."""
+
+from typing import Annotated
+
+import typer
+
+import sim
+from sim.cli.levels import real_levels, whole_levels
+from sim.cli.options import AsJson, Out, ScenarioFile, Seed, Sets, Workers, overrides, require_writable
+from sim.cli.terminal import say, say_json, wrote
+from sim.errors import ArgumentError, Fault, InputError
+
+ALLOCATIONS = ("fair_share", "fifo", "max_min")
+
+
+def flip(
+    file: ScenarioFile,
+    active: Annotated[
+        str | None,
+        typer.Option(metavar="LEVELS", help="Users of a closed load: 1:40, 1:40:2 or 5,10,20."),
+    ] = None,
+    rate: Annotated[
+        str | None, typer.Option(metavar="LEVELS", help="Poisson arrivals per second: 10:60:5.")
+    ] = None,
+    allocation: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Who gets a free slot; repeatable [default: all]")
+    ] = None,
+    requests_per_user: Annotated[int, typer.Option(min=10, help="Length of the closed runs.")] = 400,
+    requests: Annotated[int, typer.Option(min=10, help="Length of the open runs.")] = 20_000,
+    seed: Seed = None,
+    sets: Sets = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
+    out: Out = None,
+) -> None:
+    """Find where the best plan changes as the load grows, under each allocation."""
+    from sim.cli.experiments import Levels, flipped
+    from sim.cli.show_comparison import flip_parts
+
+    if (active is None) == (rate is None):
+        raise InputError(
+            Fault("slotsim flip", None, "", "needs --active or --rate, one of them", has_value=False)
+        )
+    require_writable(out)
+    scenario = sim.load_scenario(file, overrides(sets, seed))
+    levels = Levels(
+        active=tuple(whole_levels("--active", active) if active else ()),
+        rates=tuple(real_levels("--rate", rate) if rate else ()),
+        allocations=known_allocations(allocation or ALLOCATIONS),
+        requests_per_user=requests_per_user,
+        requests=requests,
+    )
+    table = flipped(scenario, levels, workers, quiet=as_json)
+    if out is not None:
+        from sim.cli.folder import write_flip
+
+        write_flip(out, table, levels, workers, quiet=as_json)
+    if as_json:
+        say_json(table.summary())
+    else:
+        say(*flip_parts(table))
+    if out is not None:
+        wrote(out, as_json=as_json)
+
+
+def known_allocations(names: "list[str] | tuple[str, ...]") -> tuple[str, ...]:
+    """Return the allocations named, each once."""
+    for name in names:
+        if name not in ALLOCATIONS:
+            raise ArgumentError("--allocation", f"must be one of {', '.join(ALLOCATIONS)}", name)
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,137 @@
+"""The options that several commands share, and how they are stated over a scenario file."""
+
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+import sim
+from sim.errors import ArgumentError, OutputError
+
+if TYPE_CHECKING:
+    from sim.experiment import Precision
+
+ScenarioFile = Annotated[str, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")]
+ScenarioFiles = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).")]
+Sets = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY.PATH=VALUE", help="State a value over the file; repeatable."),
+]
+Seed = Annotated[int | None, typer.Option(help="Seed of every random stream.")]
+Replications = Annotated[int | None, typer.Option(help="Independent runs of each plan.")]
+Warmup = Annotated[
+    str | None,
+    typer.Option(metavar="none|auto|COUNT|SECONDSs", help="What the statistics leave out: none, 200, 10s."),
+]
+Plans = Annotated[
+    list[str] | None,
+    typer.Option("--plan", metavar="PLAN", help="Simulate this plan alone; repeatable. parallel_max_2 too."),
+]
+PrecisionText = Annotated[
+    str | None,
+    typer.Option(
+        "--precision",
+        metavar="PERCENT",
+        help="Add replications until the half-width is so small, such as 2%.",
+    ),
+]
+PrecisionFigure = Annotated[
+    str | None, typer.Option(metavar="NAME", help="The figure it is about [default: latency_ms_mean]")
+]
+MaxReplications = Annotated[
+    int | None, typer.Option(help="Where --precision stops in any case [default: 200]")
+]
+Workers = Annotated[
+    int | None, typer.Option(min=1, help="Processes; results do not depend on it [default: the cores]")
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, numbers unrounded.")]
+Out = Annotated[
+    str | None, typer.Option(metavar="DIR", help="Write summary, tables, report and figures there.")
+]
+KeepTables = Annotated[
+    bool, typer.Option("--keep-tables", help="Write every replication's tables, not the first's alone.")
+]
+Curve = Annotated[
+    bool, typer.Option("--curve/--no-curve", help="Simulate other loads too, for a curve in the report.")
+]
+
+DEGREE = re.compile(r"(\w+?)_max_(\d+)")
+PERCENT = re.compile(r"(\d+\.?\d*|\.\d+)\s*%")
+SECONDS = re.compile(r"(\d+\.?\d*|\.\d+)\s*s")
+
+
+def overrides(
+    sets: Sequence[str] | None,
+    seed: int | None,
+    replications: int | None = None,
+    warmup: str | None = None,
+    plans: Sequence[str] | None = None,
+) -> list[str]:
+    """Return options as `key.path=value`, those of their own after `--set`, so that they beat it."""
+    stated = list(sets or ())
+    if plans:
+        stated.append(f"plans=[{', '.join(plan_value(label) for label in plans)}]")
+    if warmup is not None:
+        stated.append(f"experiment.warmup={warmup_value(warmup)}")
+    if replications is not None:
+        stated.append(f"experiment.replications={replications}")
+    if seed is not None:
+        stated.append(f"experiment.seed={seed}")
+    return stated
+
+
+def plan_value(label: str) -> str:
+    """Return a plan's label as a scenario states it."""
+    match = DEGREE.fullmatch(label)
+    return f"{{plan: {match[1]}, max_degree: {match[2]}}}" if match else label
+
+
+def warmup_value(text: str) -> str:
+    """Return a warm-up as a scenario states it: `200` is a count, `10s` a time."""
+    seconds = SECONDS.fullmatch(text)
+    if seconds:
+        return f"{{time_s: {seconds[1]}}}"
+    if text.isdecimal():
+        return f"{{count: {text}}}"
+    if text in ("none", "auto"):
+        return text
+    raise ArgumentError("--warmup", "must be none, auto, a count such as 200 or a time such as 10s", text)
+
+
+def precision_of(text: str | None, figure: str | None, most: int | None) -> "Precision | None":
+    """Return when to stop adding replications."""
+    if text is None:
+        for name, value in (("--precision-figure", figure), ("--max-replications", most)):
+            if value is not None:
+                raise ArgumentError(name, "must come with --precision", value)
+        return None
+    match = PERCENT.fullmatch(text.strip())
+    if match is None or not 0 < float(match[1]) < 100:
+        raise ArgumentError("--precision", "must be a percentage such as 2%", text)
+    from sim.scenario.slo import METRICS
+
+    if figure is not None and figure not in METRICS:
+        raise ArgumentError("--precision-figure", f"must be one of {', '.join(METRICS)}", figure)
+    chosen = sim.Precision(float(match[1]) / 100, figure or "latency_ms_mean")
+    if most is None:
+        return chosen
+    if most < chosen.least:
+        raise ArgumentError("--max-replications", f"must be >= {chosen.least}", most)
+    return replace(chosen, most=most)
+
+
+def require_writable(out: str | None) -> None:
+    """Raise `OutputError` where a folder can obviously not be written, before anything is simulated."""
+    if out is None:
+        return
+    place = Path(out).absolute()
+    while not place.exists() and place != place.parent:
+        place = place.parent
+    if not place.is_dir():
+        raise OutputError(f"{out} could not be written: {place} is not a folder")
+    if not os.access(place, os.W_OK | os.X_OK):
+        raise OutputError(f"{out} could not be written: {place} is read-only")

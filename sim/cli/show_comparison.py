@@ -1,0 +1,113 @@
+"""Comparisons and levels of load as tables and sentences for the terminal."""
+
+from collections.abc import Sequence
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from sim.capacity import FlipTable, Level, PlanFigure
+from sim.cli.show import (
+    BLANK,
+    ORDER,
+    OVERLOADED,
+    checks_words,
+    estimate,
+    in_order,
+    load_words,
+    number,
+    slo_lines,
+)
+from sim.cli.terminal import new_table
+from sim.comparison import COMPARED, Comparison, PlanDifference
+from sim.interval import Difference
+from sim.result import PlanResult, Result
+
+LEVELS = {"active_requests": "active requests", "rate_per_s": "requests/s"}
+
+
+def comparison_parts(comparison: Comparison) -> list[RenderableType]:
+    """Return scenarios beside each other, the paired differences, and where the verdict flips."""
+    parts: list[RenderableType] = [overview_table(comparison.results), "", comparison.sentence, ""]
+    for words, pairs in (
+        ("plans on the same draws", comparison.between_plans),
+        ("scenarios on the same draws", comparison.between_scenarios),
+    ):
+        if pairs:
+            parts += [differences_table(words, pairs), ""]
+    for result in comparison.results:
+        name = result.scenario.name
+        parts.append(f"checks: {name}: {checks_words(result.checks)}")
+        parts += [f"{name}: {line}" for line in slo_lines(result)]
+        parts += [f"note: {name}: {note}" for note in result.notes]
+    return parts
+
+
+def overview_table(results: Sequence[Result]) -> Table:
+    """Return the mean latency of each scenario (rows) and plan (columns), and the decision."""
+    plans = in_order(plan for result in results for plan in result.plans)
+    labels = list(dict.fromkeys(plan.label for plan in plans))
+    table = new_table("latency mean, ms", "load", *labels, "decision", words=2, last_words=1)
+    for result in results:
+        shown = {plan.label: mean_cell(plan) for plan in result.plans}
+        cells = (shown.get(label, BLANK) for label in labels)
+        table.add_row(result.scenario.name, load_words(result.scenario), *cells, result.decision.decision)
+    return table
+
+
+def mean_cell(plan: PlanResult) -> str:
+    """Return a plan's mean latency, marked where it is no steady state."""
+    text = estimate(plan.estimates["latency_ms_mean"])
+    return f"{text} ({OVERLOADED})" if plan.stability.label == OVERLOADED else text
+
+
+def differences_table(words: str, pairs: Sequence[PlanDifference]) -> Table:
+    """Return paired differences: what was compared in rows, figures in columns."""
+    rows: dict[tuple[str, str, str], dict[str, Difference]] = {}
+    for pair in pairs:
+        rows.setdefault((pair.scenario, pair.plan, pair.against), {})[pair.figure] = pair.difference
+    table = new_table(words, "plan", "against", *COMPARED, "mean latency", words=3, last_words=1)
+    for key, figures in rows.items():
+        mean_words = figures[COMPARED[0]].words
+        table.add_row(*key, *(signed(figures[name]) for name in COMPARED), mean_words)
+    return table
+
+
+def signed(difference: Difference) -> str:
+    """Return a difference with its sign and half-width."""
+    text = estimate(difference)
+    return f"+{text}" if difference.mean > 0 else text
+
+
+def flip_parts(table: FlipTable) -> list[RenderableType]:
+    """Return the levels under each allocation, and the sentences where the decision changes."""
+    parts: list[RenderableType] = []
+    for allocation in table.allocations:
+        parts += [f"{table.scenario.name}, {allocation}: {MEANING}", levels_table(table, allocation), ""]
+    return [*parts, *table.sentences()]
+
+
+MEANING = "latency mean, ms [least..greatest of a request] >= the bound no allocation can beat"
+
+
+def levels_table(table: FlipTable, allocation: str) -> Table:
+    """Return the levels under one allocation, a row each."""
+    levels = table.of(allocation)
+    labels = sorted(levels[0].plans, key=lambda label: ORDER[label])
+    shown = new_table(LEVELS[table.level], *labels, "best", "decision", words=0, last_words=2)
+    changed = {id(high) for _, high in table.changes(allocation)}
+    for level in levels:
+        cells = (level_cell(level.plans[label]) for label in labels)
+        shown.add_row(level_value(level), *cells, level.best, level.decision + " <-" * (id(level) in changed))
+    return shown
+
+
+def level_value(level: Level) -> str:
+    """Return the level of load."""
+    return f"{level.value:g}"
+
+
+def level_cell(figure: PlanFigure) -> str:
+    """Return a plan's mean latency at a level, its range over requests and its bound."""
+    mark = f" ({OVERLOADED})" if figure.stability == OVERLOADED else ""
+    least, greatest = number(figure.least_ms), number(figure.greatest_ms)
+    return f"{estimate(figure.mean)} [{least}..{greatest}] >= {number(figure.bound_ms)}{mark}"

@@ -1,0 +1,140 @@
+"""`slotsim run`, `slotsim compare` and `slotsim verify`: scenarios simulated."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+import sim
+from sim.cli.options import (
+    AsJson,
+    Curve,
+    KeepTables,
+    MaxReplications,
+    Out,
+    Plans,
+    PrecisionFigure,
+    PrecisionText,
+    Replications,
+    ScenarioFile,
+    ScenarioFiles,
+    Seed,
+    Sets,
+    Warmup,
+    Workers,
+    overrides,
+    precision_of,
+    require_writable,
+)
+from sim.cli.reading import read_all, read_different
+from sim.cli.terminal import complain, say, say_json, wrote
+from sim.errors import CheckError
+
+if TYPE_CHECKING:
+    from sim.result import Result
+
+SLO_MISSED = 1
+
+
+def run(
+    file: ScenarioFile,
+    out: Out = None,
+    seed: Seed = None,
+    sets: Sets = None,
+    plans: Plans = None,
+    replications: Replications = None,
+    precision: PrecisionText = None,
+    precision_figure: PrecisionFigure = None,
+    max_replications: MaxReplications = None,
+    warmup: Warmup = None,
+    keep_tables: KeepTables = False,
+    curve: Curve = True,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate one scenario with all its plans."""
+    from sim.cli.experiments import Given, simulated
+    from sim.cli.show import run_parts
+
+    require_writable(out)
+    given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
+    scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup, plans))
+    result = simulated(scenario, given, workers, quiet=as_json)
+    if out is not None:
+        from sim.cli.folder import write_run
+
+        write_run(out, result, given, workers, quiet=as_json)
+    if as_json:
+        say_json(result.summary())
+    else:
+        say(*run_parts(result))
+    if out is not None:
+        wrote(out, as_json=as_json)
+    end_with_slo([result])
+
+
+def compare(
+    files: ScenarioFiles,
+    out: Out = None,
+    seed: Seed = None,
+    sets: Sets = None,
+    plans: Plans = None,
+    replications: Replications = None,
+    precision: PrecisionText = None,
+    precision_figure: PrecisionFigure = None,
+    max_replications: MaxReplications = None,
+    warmup: Warmup = None,
+    keep_tables: KeepTables = False,
+    curve: Curve = True,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate scenarios on the same draws: where the verdict flips."""
+    from sim.cli.experiments import Given, compared
+    from sim.cli.show_comparison import comparison_parts
+
+    require_writable(out)
+    given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
+    scenarios = read_different(files, overrides(sets, seed, replications, warmup, plans))
+    comparison = compared(scenarios, given, workers, quiet=as_json)
+    if out is not None:
+        from sim.cli.folder import write_comparison
+
+        write_comparison(out, comparison, given, workers, quiet=as_json)
+    if as_json:
+        say_json(comparison.summary())
+    else:
+        say(*comparison_parts(comparison))
+    if out is not None:
+        wrote(out, as_json=as_json)
+    end_with_slo(comparison.results)
+
+
+def verify(
+    files: ScenarioFiles,
+    seed: Seed = None,
+    sets: Sets = None,
+    plans: Plans = None,
+    replications: Replications = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
+) -> None:
+    """Simulate scenarios and show what the checks found."""
+    from sim.cli.show_checks import checks_parts, checks_summary, verified
+
+    scenarios = read_all(files, overrides(sets, seed, replications, plans=plans))
+    outcomes = verified(scenarios, workers, quiet=as_json)
+    if as_json:
+        say_json(checks_summary(outcomes))
+    else:
+        say(*checks_parts(outcomes))
+    stories = [f"{scenario.path}: {end}" for scenario, end in outcomes if isinstance(end, CheckError)]
+    if stories:
+        complain("\n".join(stories))
+        raise typer.Exit(CheckError.exit_code)
+
+
+def end_with_slo(results: "Sequence[Result]") -> None:
+    """End with 1 where a scenario misses its SLO."""
+    if not all(result.meets_slo for result in results):
+        raise typer.Exit(SLO_MISSED)
