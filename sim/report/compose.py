@@ -1,0 +1,145 @@
+"""From results to what a report says, section by section, the verdict first."""
+
+from collections.abc import Sequence
+
+from sim.capacity import FlipTable
+from sim.comparison import Comparison, flip_sentence, plan_differences
+from sim.report.content import Card, Reading, ReportContent, Section
+from sim.report.sections.decision import decision
+from sim.report.sections.differences import differences
+from sim.report.sections.evidence import checks, slo, theory
+from sim.report.sections.glance import glance
+from sim.report.sections.latency import latency
+from sim.report.sections.load import load
+from sim.report.sections.origin import notes, origin
+from sim.report.sections.slots import slots
+from sim.report.sections.time import time
+from sim.report.shown import ms_estimate, plus_minus
+from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED, setting_words, slug
+from sim.result import PlanResult, Result
+
+
+def compose(
+    subject: Comparison | Result, flip_table: FlipTable | None = None, command: str | None = None
+) -> ReportContent:
+    """Return the content of a report; see `sim.report.write_report`."""
+    comparison = subject if isinstance(subject, Comparison) else alone(subject)
+    return ReportContent(
+        title=" against ".join(result.scenario.name for result in comparison.results),
+        subtitle=subtitle(comparison),
+        headline=headline(comparison),
+        cards=tuple(card(result) for result in comparison.results),
+        warnings=tuple(warnings(comparison)),
+        sections=sections(comparison, flip_table, command),
+    )
+
+
+def alone(result: Result) -> Comparison:
+    """Return a result as a comparison of one scenario."""
+    return Comparison((result,), tuple(plan_differences(result)), (), None, flip_sentence((result,), None))
+
+
+def sections(
+    comparison: Comparison, flip_table: FlipTable | None, command: str | None
+) -> tuple[Section, ...]:
+    """Return the sections that have something to say, in order."""
+    names = figure_names(comparison.results)
+    candidates = (
+        glance(comparison),
+        decision(comparison),
+        slo(comparison),
+        load(flip_table) if flip_table else None,
+        latency(comparison, names),
+        slots(comparison),
+        time(comparison, names),
+        differences(comparison),
+        theory(comparison),
+        checks(comparison),
+        notes(comparison),
+        origin(comparison, command),
+    )
+    return tuple(section for section in candidates if section is not None)
+
+
+def figure_names(results: Sequence[Result]) -> tuple[str, ...]:
+    """Return what the files of each scenario's figures begin with, each different."""
+    names: list[str] = []
+    for number, result in enumerate(results, start=1):
+        name = slug(result.scenario.name)
+        names.append(f"{name}-{number}" if name in names else name)
+    return tuple(names)
+
+
+def headline(comparison: Comparison) -> str:
+    """Return the verdict in a few words."""
+    decisions = {result.decision.decision for result in comparison.results}
+    if len(comparison.results) > 1:
+        return flip_headline(comparison, decisions)
+    result = comparison.results[0]
+    measured = result.decision.measured
+    verdict = DECISIONS[result.decision.decision]
+    if measured is None or measured.saved_ms != measured.saved_ms:
+        return verdict
+    saved = plus_minus(abs(measured.saved_ms), measured.difference.half_width, 1)
+    if measured.saved_ms == 0:
+        return f"{verdict}: parallel takes as long as serial"
+    return f"{verdict}: parallel {'saves' if measured.saved_ms > 0 else 'loses'} {saved} ms"
+
+
+def flip_headline(comparison: Comparison, decisions: set[str]) -> str:
+    """Return whether the verdict flips, and between which loads; as the comparison's sentence begins."""
+    if len(decisions) == 1:
+        verdict = DECISIONS[next(iter(decisions))].lower()
+        return f"The verdict does not flip: {verdict} everywhere"
+    if comparison.flip is None:
+        return "The verdict flips"
+    low, high = sorted((comparison.flip.merge_at, comparison.flip.keep_at))
+    return f"The verdict flips between {low:g} and {high:g} active requests"
+
+
+def subtitle(comparison: Comparison) -> str:
+    """Return what was asked, and of which workflows."""
+    workflows = dict.fromkeys(result.scenario.workflow.name for result in comparison.results)
+    return f"Does running the calls of {', '.join(workflows)} in parallel pay?"
+
+
+def card(result: Result) -> Card:
+    """Return one scenario's verdict with its numbers."""
+    return Card(
+        title=result.scenario.name,
+        setting=setting_words(result.scenario),
+        decision=DECISIONS[result.decision.decision],
+        mark=DECISION_MARKS[result.decision.decision],
+        readings=tuple(reading(plan) for plan in result.plans),
+        reason=reason(result),
+    )
+
+
+def reading(plan: PlanResult) -> Reading:
+    """Return a plan's mean latency."""
+    overloaded = plan.stability.label == OVERLOADED
+    label = f"{plan.label} ⚠ {OVERLOADED}" if overloaded else plan.label
+    text = ms_estimate(plan.estimates["latency_ms_mean"]).text
+    return Reading(label, f"{text} ms", OVERLOADED if overloaded else "")
+
+
+def reason(result: Result) -> str:
+    """Return why, with the interval of the measured saving where there is one."""
+    measured, words = result.decision.measured, result.decision.reason
+    words = words.split(": ", 1)[-1]
+    words = words[:1].upper() + words[1:]
+    if measured is None or measured.difference.half_width is None:
+        return words
+    saved = plus_minus(measured.saved_ms, measured.difference.half_width, 1)
+    return f"{words}. Saved: {saved} ms (95 %, {measured.difference.replications:,} replications)"
+
+
+def warnings(comparison: Comparison) -> list[str]:
+    """Return one sentence for each overloaded plan and period."""
+    found = []
+    for result in comparison.results:
+        for plan in result.plans:
+            place = f"{result.scenario.name}, {plan.label}"
+            if plan.stability.label == OVERLOADED:
+                found.append(f"{place} is overloaded: {plan.stability.reason}; {FINITE_RUN}.")
+    return found

@@ -1,0 +1,95 @@
+"""Who held which slot: the calls of the first requests, plan by plan."""
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator
+
+from sim.report.content import Figure
+from sim.report.figures.drawing import drawn
+from sim.report.figures.style import BRANCH_STYLES, INK, PAPER, thousands
+from sim.report.words import plan_name
+from sim.result import PlanResult, Result
+from sim.simulation import Run
+from sim.tables import JOIN
+from sim.units import NS_PER_MS
+
+MOST_CALLS, MOST_SLOTS = 80, 40
+LABEL_FROM_SHARE = 0.035
+"""A bar shorter than this share of the axis has no room for its request's number."""
+
+
+def gantt(result: Result, name: str) -> Figure:
+    """Draw the slots of the first replication's first requests, one panel per plan on one time axis."""
+    shown = {plan.label: shown_requests(plan.runs[0]) for plan in result.plans}
+    heights = [0.35 + 0.085 * slots_shown(plan.runs[0], shown[plan.label]) for plan in result.plans]
+
+    def paint(canvas: Canvas) -> None:
+        column = canvas.subplots(len(result.plans), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
+        end_ms = max(last_finish_ms(plan.runs[0], shown[plan.label]) for plan in result.plans)
+        for axes, plan in zip(column, result.plans, strict=True):
+            paint_plan(axes, plan, shown[plan.label], end_ms)
+        column[-1].set_xlabel("time, ms")
+        canvas.legend(handles=branch_patches(result), loc="outside upper left", ncols=3, handleheight=1.1)
+
+    each = ", ".join(f"{plan.label} {shown[plan.label]:,}" for plan in result.plans)
+    caption = (
+        f"First replication, first requests ({each}); numbers are requests in order of arrival. "
+        "Each bar is a call on its slot; joins that hold no slot are not drawn."
+    )
+    description = f"Bars on slots over time, coloured by branch. Requests shown: {each}."
+    title = f"Slots of the first requests: {result.scenario.name}"
+    return drawn(
+        f"{name}-slots", (title, caption, description), 0.9 + sum(heights) + 0.25 * len(heights), paint
+    )
+
+
+def shown_requests(run: Run) -> int:
+    """Return how many of the first requests fit into the drawing, at least one."""
+    calls = np.cumsum(run.out.called.sum(axis=1))
+    slots = np.maximum.accumulate(run.out.slot.max(axis=1)) + 1
+    return max(1, int(((calls <= MOST_CALLS) & (slots <= MOST_SLOTS)).sum()))
+
+
+def slots_shown(run: Run, requests: int) -> int:
+    """Return how many slots these requests used, from slot 0 on."""
+    return int(run.out.slot[:requests].max()) + 1
+
+
+def last_finish_ms(run: Run, requests: int) -> float:
+    """Return when the last of these requests' calls finished."""
+    return float(run.out.finish_ns[:requests].max() / NS_PER_MS)
+
+
+def paint_plan(axes: Axes, plan: PlanResult, requests: int, end_ms: float) -> None:
+    out = plan.runs[0].out
+    start_ms = float(out.start_ns[:requests][out.called[:requests]].min() / NS_PER_MS)
+    for request, call in zip(*np.nonzero(out.called[:requests]), strict=True):
+        left = out.start_ns[request, call] / NS_PER_MS
+        width = out.finish_ns[request, call] / NS_PER_MS - left
+        slot = out.slot[request, call]
+        color, hatch = BRANCH_STYLES[call % len(BRANCH_STYLES)]
+        axes.barh(
+            slot, width, left=left, height=0.86, color=color, hatch=hatch, edgecolor=PAPER, linewidth=0.6
+        )
+        if width >= LABEL_FROM_SHARE * (end_ms - start_ms):
+            axes.text(left + width / 2, slot, str(request), ha="center", va="center", fontsize=6.5, color=INK)
+    axes.set_title(plan_name(plan))
+    axes.set_ylabel("slot")
+    axes.set_ylim(slots_shown(plan.runs[0], requests) - 0.4, -0.6)
+    axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+    axes.grid(False, axis="y")
+    axes.set_xlim(start_ms if start_ms > 0.2 * end_ms else 0, end_ms)
+    thousands(axes.xaxis)
+
+
+def branch_patches(result: Result) -> list[Patch]:
+    """Return the legend: a patch per branch, and one for a join that holds a slot."""
+    workflow = result.scenario.workflow
+    ids = [branch.id for branch in workflow.branches] + [JOIN] * workflow.join_holds_slot
+    shown = ids if len(ids) <= len(BRANCH_STYLES) else ids[: len(BRANCH_STYLES)]
+    return [
+        Patch(facecolor=color, hatch=hatch, edgecolor=PAPER, linewidth=0, label=name)
+        for name, (color, hatch) in zip(shown, BRANCH_STYLES, strict=False)
+    ]

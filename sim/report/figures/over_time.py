@@ -1,0 +1,132 @@
+"""What a run went through: active requests, queue and slots in use over time."""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+
+from sim.engine import EngineOutput
+from sim.report.content import Figure
+from sim.report.figures.drawing import drawn
+from sim.report.figures.style import INK, MUTED, Look, legend_above, line_style, plan_styles, thousands
+from sim.report.shown import ms, trimmed
+from sim.report.steps import StepFunction, active_requests, binned, queue_length, slots_in_use
+from sim.report.words import plan_name
+from sim.result import Result
+from sim.units import NS_PER_MS, NS_PER_S, FloatArray, IntArray, s_to_ns
+
+MOST_CALLS = 300
+LEAST_BINS, MOST_BINS = 40, 160
+BIN_LATENCIES = 5
+"""A bin is this many mean latencies wide, where there is time: narrower ones beat with a regular load."""
+
+
+Panel = tuple[str, Callable[[EngineOutput], StepFunction]]
+PANELS: tuple[Panel, ...] = (
+    ("active requests", active_requests),
+    ("calls queued", queue_length),
+    ("slots in use", slots_in_use),
+)
+
+
+def over_time(result: Result, name: str) -> Figure:
+    """Draw the first replication of every plan: exact steps of a short run, else means over bins of time."""
+    outs = {plan.label: plan.runs[0].out for plan in result.plans}
+    exact = all(len(out.start_ns[out.called]) <= MOST_CALLS for out in outs.values())
+
+    def paint(canvas: Canvas) -> None:
+        column = canvas.subplots(len(PANELS), sharex=True)
+        styles = plan_styles(list(outs))
+        for axes, (label, count) in zip(column, PANELS, strict=True):
+            for plan in result.plans:
+                draw = paint_steps if exact else paint_bins
+                draw(axes, count(outs[plan.label]), outs[plan.label], styles[plan.label], plan_name(plan))
+            paint_periods(axes, result)
+            axes.set_ylabel(label)
+            axes.set_ylim(0, max(1.0, axes.get_ylim()[1]))
+            thousands(axes.yaxis)
+        finish(column, result)
+
+    title = f"Over time: {result.scenario.name}"
+    description = f"Step curves of {', '.join(label for label, _ in PANELS)}; {peaks(result)}."
+    return drawn(f"{name}-over-time", (title, caption(result, exact), description), 5.0, paint)
+
+
+def paint_steps(axes: Axes, steps: StepFunction, out: EngineOutput, style: Look, label: str) -> None:
+    """Draw the number as it was: each value holds from its instant to the next."""
+    edges_s = np.append(steps.time_ns, max(out.horizon_ns, int(steps.time_ns[-1]))) / NS_PER_S
+    axes.stairs(steps.value, edges_s, baseline=None, label=label, **look(style))
+
+
+def paint_bins(axes: Axes, steps: StepFunction, out: EngineOutput, style: Look, label: str) -> None:
+    """Draw the time-weighted mean of each bin over its own width, and the range within it as a band."""
+    bins = binned(steps, out.horizon_ns, bins_of(out))
+    edges_s = bins.edge_ns / NS_PER_S
+    axes.stairs(bins.mean, edges_s, baseline=None, label=label, **look(style))
+    least, greatest = held(bins.least), held(bins.greatest)
+    axes.fill_between(edges_s, least, greatest, step="post", color=style["color"], alpha=0.13, linewidth=0)
+
+
+def bins_of(out: EngineOutput) -> int:
+    """Return how many bins a run is drawn in."""
+    latency_ns = max(1.0, float(out.latency_ns.mean()))
+    return int(min(MOST_BINS, max(LEAST_BINS, out.horizon_ns / (BIN_LATENCIES * latency_ns))))
+
+
+def held(values: IntArray) -> FloatArray:
+    """Return one value more, so that the last one is drawn over the width of its bin."""
+    return np.append(values, values[-1]).astype(np.float64)
+
+
+def look(style: Look) -> Look:
+    """Return a plan's style for stairs."""
+    return {**line_style(style), "linewidth": 1.6}
+
+
+def paint_periods(axes: Axes, result: Result) -> None:
+    """Draw where one period of the load ends and the next begins."""
+    for period in result.scenario.periods[1:]:
+        axes.axvline(period.from_s, color=MUTED, linewidth=0.9, linestyle=":")
+
+
+def finish(column: Sequence[Axes], result: Result) -> None:
+    slots = result.scenario.provider.concurrency
+    column[-1].axhline(slots, color=INK, linewidth=1, label=f"{slots:,} slots")
+    column[-1].set_ylim(0, 1.12 * slots)
+    column[-1].set_xlabel("time, s")
+    thousands(column[-1].xaxis)
+    end_ns = max(plan.runs[0].out.horizon_ns for plan in result.plans)
+    column[-1].set_xlim(0, end_ns / NS_PER_S)
+    handles, labels = column[0].get_legend_handles_labels()
+    legend_above(column[0], columns=2 if any("(" in label for label in labels) else 3, handles=handles)
+    for period in result.scenario.periods:
+        middle_s = (s_to_ns(period.from_s) + s_to_ns(period.to_s)) / 2 / NS_PER_S
+        column[0].annotate(
+            period.name, (middle_s, 0), xytext=(0, 3), textcoords="offset points", ha="center", color=MUTED
+        )
+
+
+def caption(result: Result, exact: bool) -> str:
+    """Return how the curves were made."""
+    if exact:
+        return "First replication; every change is drawn at its instant."
+    widths_ms = [plan.runs[0].out.horizon_ns / bins_of(plan.runs[0].out) / NS_PER_MS for plan in result.plans]
+    widths = " to ".join(dict.fromkeys(width_words(width) for width in (min(widths_ms), max(widths_ms))))
+    return (
+        f"First replication in bins of {widths}: line, time-weighted mean of a bin; "
+        "band, least and greatest number within it."
+    )
+
+
+def width_words(width_ms: float) -> str:
+    """Return the width of a bin with its unit."""
+    return f"{ms(width_ms)} ms" if width_ms < 1000 else f"{trimmed(width_ms / 1000)} s"
+
+
+def peaks(result: Result) -> str:
+    """Return the greatest number of active requests of each plan."""
+    return ", ".join(
+        f"{plan_name(plan)} at most {int(active_requests(plan.runs[0].out).value.max()):,} active"
+        for plan in result.plans
+    )

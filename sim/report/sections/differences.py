@@ -1,0 +1,109 @@
+"""Paired differences between plans and between scenarios."""
+
+import math
+
+from sim.comparison import Comparison, PlanDifference
+from sim.interval import Difference
+from sim.report.content import Cell, Paragraph, Section, Table
+from sim.report.shown import BLANK, MINUS, Show, fixed, missing, ms, ms_decimals, plus_minus, trimmed
+from sim.report.words import CHEAPER, OVERLOADED
+
+HEADINGS = ("Scenario", "Compared", "Figure", "Difference", "95 % interval", "In words", "Variance reduction")
+FIGURES: dict[str, tuple[str, Show]] = {
+    "latency_ms_mean": ("mean latency, ms", ms),
+    "latency_ms_p95": ("p95 latency, ms", ms),
+    "cost_micros_per_request": ("cost per request, micros", trimmed),
+}
+PAIRING_WORDS = (
+    "Differences are paired by replication: both sides met the same arrivals and the same service times. "
+    "Variance reduction says how many times more replications independent draws would take for the same "
+    "interval; below 1 pairing did harm."
+)
+
+
+def differences(comparison: Comparison) -> Section | None:
+    """Return the tables of differences; None where there is one plan in one scenario."""
+    tables = []
+    if comparison.between_plans:
+        tables.append(table(comparison, "Plans against each other", comparison.between_plans))
+    if comparison.between_scenarios:
+        tables.append(table(comparison, "Scenarios against each other", comparison.between_scenarios))
+    if not tables:
+        return None
+    return Section("differences", "Paired differences", (*tables, Paragraph(PAIRING_WORDS)))
+
+
+def table(comparison: Comparison, caption: str, pairs: tuple[PlanDifference, ...]) -> Table:
+    """Return one difference on each row."""
+    return Table(
+        caption,
+        "lllrrlr",
+        tuple(Cell(text) for text in HEADINGS),
+        tuple(row(comparison, pair) for pair in pairs),
+    )
+
+
+def row(comparison: Comparison, pair: PlanDifference) -> tuple[Cell, ...]:
+    """Return one difference."""
+    figure, show = FIGURES[pair.figure]
+    difference = pair.difference
+    compared = Cell(f"{pair.plan} {MINUS} {pair.against}")
+    overloaded = overload_of(comparison, pair)
+    if overloaded:
+        compared = Cell(f"{compared.text} ⚠ {OVERLOADED}", OVERLOADED, f"{OVERLOADED}: {overloaded}")
+    return (
+        Cell(pair.scenario),
+        compared,
+        Cell(figure),
+        difference_cell(difference, show),
+        interval_cell(difference, show),
+        Cell(words_of(pair)),
+        reduction_cell(difference),
+    )
+
+
+def words_of(pair: PlanDifference) -> str:
+    """Return the outcome in words that fit the figure: a lower cost is cheaper, not faster."""
+    words = pair.difference.words
+    return CHEAPER.get(words, words) if pair.figure == "cost_micros_per_request" else words
+
+
+def overload_of(comparison: Comparison, pair: PlanDifference) -> str:
+    """Return which of the compared plans was overloaded, with the reason; empty where neither was."""
+    by_name = {result.scenario.name: result for result in comparison.results}
+    both_plans = pair.against not in by_name
+    sides = (
+        [(pair.scenario, pair.plan), (pair.scenario, pair.against)]
+        if both_plans
+        else [(pair.scenario, pair.plan), (pair.against, pair.plan)]
+    )
+    reasons = []
+    for scenario, label in sides:
+        stability = by_name[scenario].plan(label).stability
+        if stability.label == OVERLOADED:
+            reasons.append(f"{scenario}, {label}: {stability.reason}")
+    return "; ".join(reasons)
+
+
+def difference_cell(difference: Difference, show: Show) -> Cell:
+    """Return the mean difference with its sign."""
+    if math.isnan(difference.mean):
+        return missing(difference.reason)
+    sign = "+" if difference.mean > 0 else ""
+    if difference.half_width is None or show is trimmed:
+        return Cell(sign + show(difference.mean))
+    return Cell(sign + plus_minus(difference.mean, difference.half_width, ms_decimals(difference.mean)))
+
+
+def interval_cell(difference: Difference, show: Show) -> Cell:
+    """Return both ends of the interval."""
+    if difference.low is None or difference.high is None:
+        return Cell(BLANK, note=f"no interval: {difference.reason}")
+    return Cell(f"{show(difference.low)} to {show(difference.high)}")
+
+
+def reduction_cell(difference: Difference) -> Cell:
+    """Return the variance reduction against independent draws."""
+    if difference.variance_reduction is None:
+        return Cell(BLANK)
+    return Cell(f"{fixed(difference.variance_reduction, 1)} x")

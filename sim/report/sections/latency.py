@@ -1,0 +1,92 @@
+"""Latency, waiting and throughput of every plan in full."""
+
+from collections.abc import Callable, Sequence
+
+from sim.comparison import Comparison
+from sim.interval import Estimate
+from sim.percentile import Missing
+from sim.report.content import Bullets, Cell, Figure, Section, Table
+from sim.report.figures.latency import latency_distribution
+from sim.report.shown import missing, ms, ms_estimate, number_estimate, percent_estimate
+from sim.report.words import plan_cell
+from sim.result import PlanResult, Result
+
+LEVELS = ("p50", "p90", "p95", "p99", "p99_9")
+Show = Callable[[Estimate], Cell]
+
+
+def level_words(level: str) -> str:
+    """Return `p99.9` for `p99_9`."""
+    return level.replace("_", ".")
+
+
+def times(name: str, words: str) -> tuple[tuple[str, str, Show], ...]:
+    """Return the rows of one kind of time."""
+    kinds = ("mean", *LEVELS, "max")
+    return tuple((f"{name}_{kind}", f"{words}, {level_words(kind)}, ms", ms_estimate) for kind in kinds)
+
+
+ROWS: tuple[tuple[str, str, Show], ...] = (
+    *times("latency_ms", "Latency"),
+    *times("waiting_ms", "Waiting per call"),
+    ("utilisation", "Utilisation", percent_estimate),
+    ("throughput_per_s", "Throughput, requests per s", number_estimate),
+    ("active_requests_mean", "Active requests, mean", number_estimate),
+    ("parallel_share", "Requests run in parallel", percent_estimate),
+    ("cost_micros_per_request", "Cost per request, micros", number_estimate),
+    ("requests", "Requests counted", number_estimate),
+)
+
+PERCENTILE_WORDS = (
+    "Percentiles are nearest-rank: always a latency that a request had. One is shown only where at least 10 "
+    "observations lie beyond it.",
+    "Percentiles without the word pooled, the maximum too, are means over replications of each replication's "
+    "own figure. Pooled ones are taken once, of all replications' latencies put together. With one "
+    "replication both are the same, and only one is shown.",
+    "Latency runs from arrival to completion of a request, queueing and join included. Waiting is that of a "
+    "single call, from ready to start. Utilisation, throughput and active requests are those of the whole "
+    "run, to its last completion; all else leaves out the warm-up, by arrival.",
+)
+
+
+def latency(comparison: Comparison, names: Sequence[str]) -> Section:
+    """Return a table and the distributions of each scenario; `names` begin the files of its figures."""
+    blocks: list[Table | Figure | Bullets] = []
+    for result, name in zip(comparison.results, names, strict=True):
+        blocks += [latency_distribution(result, name), figures_table(result)]
+    return Section("latency", "Latency", (*blocks, Bullets(PERCENTILE_WORDS)))
+
+
+def figures_table(result: Result) -> Table:
+    """Return every figure on a row, plan by plan."""
+    rows = []
+    for name, words, show in ROWS:
+        rows.append((Cell(words), *(show(plan.estimates[name]) for plan in result.plans)))
+        if name == "latency_ms_max" and result.replications > 1:
+            rows += [pooled_row(level, result.plans) for level in LEVELS]
+    rows += attainment_rows(result)
+    return Table(
+        f"Figures: {result.scenario.name}",
+        "l" + "r" * len(result.plans),
+        (Cell("Figure"), *(plan_cell(plan, plan.label) for plan in result.plans)),
+        tuple(rows),
+    )
+
+
+def pooled_row(level: str, plans: Sequence[PlanResult]) -> tuple[Cell, ...]:
+    """Return a percentile of all replications together."""
+    values = [plan.pooled_ms[f"latency_ms_{level}"] for plan in plans]
+    cells = [missing(value.reason) if isinstance(value, Missing) else Cell(ms(value)) for value in values]
+    return (Cell(f"Latency, {level_words(level)} pooled, ms"), *cells)
+
+
+def attainment_rows(result: Result) -> list[tuple[Cell, ...]]:
+    """Return the share of requests within each latency that the SLO names."""
+    names = [name for name in result.plans[0].estimates if name.startswith("share_within_")]
+    return [
+        (
+            Cell(f"Answered within {name.removeprefix('share_within_').removesuffix('_ms')} ms"),
+            *(percent_estimate(plan.estimates[name]) for plan in result.plans),
+        )
+        for name in names
+    ]

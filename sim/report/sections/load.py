@@ -1,0 +1,58 @@
+"""Latency against the level of load: where the best plan changes, under each allocation."""
+
+from sim.capacity import LEVEL_WORDS, FlipTable, Level
+from sim.report.content import Bullets, Cell, Paragraph, Section, Table
+from sim.report.figures.load_curve import load_curve
+from sim.report.shown import ms, ms_estimate, trimmed
+from sim.report.words import ALLOCATIONS, decision_cell, level_cell
+
+BOUND_WORDS = (
+    "No parallel request answers faster than its critical path and join, no serial one faster than the sum "
+    "of its branches, and no plan has a mean latency below active requests x work / slots."
+)
+
+
+def load(table: FlipTable) -> Section:
+    """Return the curve, the sentences and the levels."""
+    labels = tuple(table.levels[0].plans)
+    headings = (
+        "Allocation",
+        LEVEL_WORDS[table.level].capitalize(),
+        *(f"{label}, ms" for label in labels),
+        *(f"{label} bound, ms" for label in labels),
+        "Best mean",
+        "Decision",
+    )
+    levels = Table(
+        f"Mean latency by {LEVEL_WORDS[table.level]}",
+        "lr" + "r" * 2 * len(labels) + "ll",
+        tuple(Cell(text) for text in headings),
+        tuple(row(level, labels) for level in table.levels),
+    )
+    return Section(
+        "load",
+        f"Latency against {LEVEL_WORDS[table.level]}",
+        (load_curve(table), Bullets(tuple(table.sentences())), levels, Paragraph(BOUND_WORDS)),
+    )
+
+
+def row(level: Level, labels: tuple[str, ...]) -> tuple[Cell, ...]:
+    """Return one level of load under one allocation."""
+    figures = [level.plans[label] for label in labels]
+    return (
+        Cell(ALLOCATIONS[level.allocation]),
+        Cell(trimmed(level.value)),
+        *(mean_cell(level, label) for label in labels),
+        *(Cell(ms(figure.bound_ms)) for figure in figures),
+        Cell(level.best),
+        decision_cell(level.decision),
+    )
+
+
+def mean_cell(level: Level, label: str) -> Cell:
+    """Return a plan's mean latency, with the range over requests where they differ."""
+    figure = level.plans[label]
+    text = ms_estimate(figure.mean).text
+    if figure.least_ms < figure.greatest_ms:
+        text = f"{text} [{ms(figure.least_ms)}..{ms(figure.greatest_ms)}]"
+    return level_cell(figure, text)

@@ -1,0 +1,108 @@
+"""What the runs went through: slots of the first requests, numbers over time, periods, warm-up."""
+
+from collections.abc import Sequence
+
+from sim.comparison import Comparison
+from sim.report.content import Block, Cell, Paragraph, Section, Table
+from sim.report.figures.gantt import gantt
+from sim.report.figures.over_time import over_time
+from sim.report.figures.warm_up import warm_up
+from sim.report.shown import count, ms_estimate, number_estimate, percent_estimate, trimmed
+from sim.report.words import OVERLOADED, decision_cell, plan_cell, warmup_words
+from sim.result import PeriodResult, PlanResult, Result
+
+PERIOD_HEADINGS = (
+    "Period",
+    "From, s",
+    "To, s",
+    "Plan",
+    "Requests",
+    "Mean latency, ms",
+    "p95, ms",
+    "Mean wait, ms",
+    "Utilisation",
+    "Active at start",
+    "Active at end",
+    "Stability",
+    "Decision",
+)
+SPILL_WORDS = (
+    "Requests belong to the period in which they arrive, even where they complete in a later one. Active at "
+    "start is what the period before spills over into this one: requests that arrived earlier and are not "
+    "complete yet."
+)
+
+
+def time(comparison: Comparison, names: Sequence[str]) -> Section:
+    """Return drawings over time and the periods of each scenario."""
+    blocks: list[Block] = []
+    for result, name in zip(comparison.results, names, strict=True):
+        blocks += scenario_blocks(result, name)
+    return Section("time", "Over time", tuple(blocks))
+
+
+def scenario_blocks(result: Result, name: str) -> list[Block]:
+    """Return what one scenario went through."""
+    blocks: list[Block] = [gantt(result, name), over_time(result, name)]
+    if shows_warm_up(result):
+        blocks.append(warm_up(result, name))
+    blocks.append(Paragraph(warm_up_sentence(result)))
+    if result.plans[0].periods:
+        blocks += [periods_table(result), Paragraph(SPILL_WORDS)]
+    return blocks
+
+
+def shows_warm_up(result: Result) -> bool:
+    """Return whether there is a start-up to look at."""
+    return not result.deterministic or any(any(plan.dropped) for plan in result.plans)
+
+
+def warm_up_sentence(result: Result) -> str:
+    """Return how the start of the runs was treated, and how much that left out."""
+    drops = "; ".join(f"{plan.label} {dropped_words(plan)}" for plan in result.plans)
+    return f"Warm-up of {result.scenario.name}: {warmup_words(result)}. Requests left out: {drops}."
+
+
+def dropped_words(plan: PlanResult) -> str:
+    """Return how many requests the replications left out."""
+    least, most = min(plan.dropped), max(plan.dropped)
+    if len(plan.dropped) == 1 or least == most:
+        return f"{most:,}"
+    return f"{least:,} to {most:,} by replication"
+
+
+def periods_table(result: Result) -> Table:
+    """Return every period on a row per plan."""
+    rows = [
+        period_row(result, plan, plan.periods[index])
+        for index in range(len(result.plans[0].periods))
+        for plan in result.plans
+    ]
+    return Table(
+        f"Periods by arrival: {result.scenario.name}",
+        "lrrlrrrrrrrll",
+        tuple(Cell(text) for text in PERIOD_HEADINGS),
+        tuple(rows),
+    )
+
+
+def period_row(result: Result, plan: PlanResult, part: PeriodResult) -> tuple[Cell, ...]:
+    """Return what one plan did in one period."""
+    figures, label = part.estimates, part.stability.label
+    measured = result.decision.by_period.get(part.period.name)
+    decided = measured is not None and plan is result.plans[0]
+    return (
+        Cell(part.period.name),
+        Cell(trimmed(part.period.from_s)),
+        Cell(trimmed(part.period.to_s)),
+        plan_cell(part, plan.label),
+        number_estimate(figures["requests"]),
+        ms_estimate(figures["latency_ms_mean"]),
+        ms_estimate(figures["latency_ms_p95"]),
+        ms_estimate(figures["waiting_ms_mean"]),
+        percent_estimate(figures["utilisation"]),
+        Cell(count(figures["active_at_start"].mean)),
+        Cell(count(figures["active_at_end"].mean)),
+        Cell(label, "overloaded" if label == OVERLOADED else ""),
+        decision_cell(measured.decision) if measured is not None and decided else Cell(""),
+    )

@@ -1,0 +1,106 @@
+"""Scenarios, loads, plans and decisions in words."""
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from sim.capacity import PlanFigure
+from sim.decide import KEEP_SERIAL, MERGE
+from sim.interval import FASTER, SLOWER
+from sim.measure import warmup_rule
+from sim.report.content import Cell, Mark
+from sim.report.shown import count, trimmed
+from sim.result import PeriodResult, PlanResult, Result
+from sim.scenario import Scenario
+from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
+from sim.scenario.model import WarmupCut
+from sim.verdict import UNDECIDED
+
+OVERLOADED: Final = "overloaded"
+DECISIONS = {MERGE: "Merge", KEEP_SERIAL: "Keep serial", UNDECIDED: "Undecided"}
+DECISION_MARKS: dict[str, Mark] = {MERGE: "good", KEEP_SERIAL: "bad", UNDECIDED: "unsure"}
+ARRIVALS = {
+    "poisson": "Poisson arrivals at",
+    "fixed": "arrivals at a fixed interval,",
+    "gamma": "gamma arrivals at",
+}
+ALLOCATIONS = {"fair_share": "fair share", "fifo": "first in, first out", "max_min": "max-min"}
+CHEAPER = {FASTER: "cheaper", SLOWER: "dearer"}
+FINITE_RUN = "its figures are those of a finite run, not of a steady state"
+
+
+def decision_cell(decision: str) -> Cell:
+    """Return a decision, set off by its kind."""
+    return Cell(DECISIONS[decision], DECISION_MARKS[decision])
+
+
+def plan_cell(plan: PlanResult | PeriodResult, label: str) -> Cell:
+    """Return a plan's label, saying so where it was overloaded, with the reason as a footnote."""
+    if plan.stability.label != OVERLOADED:
+        return Cell(label)
+    return Cell(f"{label} ⚠ {OVERLOADED}", OVERLOADED, f"{label}: {plan.stability.reason}; {FINITE_RUN}")
+
+
+def plan_name(plan: PlanResult) -> str:
+    """Return a plan's label as figures show it."""
+    return f"{plan.label} ({OVERLOADED})" if plan.stability.label == OVERLOADED else plan.label
+
+
+def level_cell(figure: PlanFigure, text: str) -> Cell:
+    """Return the figure of one level of load, saying so where it was overloaded."""
+    if figure.stability != OVERLOADED:
+        return Cell(text)
+    return Cell(f"{text} ⚠", OVERLOADED, f"{OVERLOADED}: {FINITE_RUN}")
+
+
+def setting_words(scenario: Scenario) -> str:
+    """Return the load and the provider in one line."""
+    provider = scenario.provider
+    return f"{load_words(scenario)}; {provider.concurrency:,} slots, {ALLOCATIONS[provider.allocation]}"
+
+
+def load_words(scenario: Scenario) -> str:
+    """Return the load in a few words."""
+    load = scenario.load
+    if isinstance(load, ClosedLoad):
+        return f"{load.active_requests:,} active requests, closed load"
+    if isinstance(load, OpenLoad):
+        return f"{ARRIVALS[load.arrivals]} {trimmed(load.rate_per_s)} per second"
+    if isinstance(load, TraceLoad):
+        return f"trace of {len(scenario.trace.arrival_ns):,} requests"
+    if isinstance(load, StepsLoad):
+        return steps_words(load)
+    return f"Poisson arrivals along a profile of {count(load.end_s - load.first_s)} s"
+
+
+def steps_words(load: StepsLoad) -> str:
+    """Return the levels of a stepped load, one after another."""
+    if load.is_closed:
+        return f"{joined([step.active_requests or 0 for step in load.steps])} active requests"
+    return f"Poisson arrivals at {joined([step.rate_per_s or 0 for step in load.steps])} per second"
+
+
+def joined(levels: Sequence[float]) -> str:
+    """Return levels with arrows between them."""
+    return " → ".join(trimmed(level) for level in levels)
+
+
+def warmup_words(result: Result) -> str:
+    """Return how the start of the runs was treated."""
+    warmup = warmup_rule(result.scenario)
+    stated = "" if result.scenario.experiment.warmup is not None else ", the default for this load"
+    if warmup == "none":
+        return f"none left out{stated}"
+    if isinstance(warmup, WarmupCut):
+        cut = (
+            f"{warmup.count:,} requests"
+            if warmup.time_s is None
+            else f"arrivals before {trimmed(warmup.time_s)} s"
+        )
+        return f"{cut} left out"
+    return f"left out by MSER-5{stated}"
+
+
+def slug(text: str) -> str:
+    """Return a name as part of a file name or an anchor."""
+    return re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "scenario"
