@@ -9,11 +9,11 @@ from joblib import Parallel, cpu_count, delayed
 
 from sim.decide import MERGE, MarginalGain, marginal_gains
 from sim.engine import ALLOCATIONS, Progress
+from sim.engine_input import evaluate
 from sim.experiment import simulate
 from sim.interval import FASTER, Estimate
 from sim.result import PlanResult, Result
 from sim.scenario import Scenario
-from sim.simulation import evaluate
 from sim.units import ns_to_ms
 from sim.verdict import UNDECIDED
 

@@ -12,6 +12,7 @@ import numpy as np
 from sim.check import CheckReport
 from sim.cost import extra_cost_micros
 from sim.decide import MERGE, Evaluation, fair_concurrency
+from sim.engine_input import evaluate
 from sim.expected import Expected, expected
 from sim.interval import Estimate, estimate
 from sim.measure import PERCENTILES, Figure, Measured, MeasuredPeriod
@@ -21,7 +22,7 @@ from sim.scenario.load import ClosedLoad, StepsLoad
 from sim.scenario.model import PlanChoice
 from sim.scenario.profile import Period
 from sim.scenario.slo import SloRule
-from sim.simulation import Run, evaluate
+from sim.simulation import Run
 from sim.stability import Stability
 from sim.steadiness import label_period, label_run
 from sim.tables import calls_table, requests_table

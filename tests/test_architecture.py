@@ -19,7 +19,7 @@ STAGES = (
     ("engine",),
     ("check",),
     ("percentile", "interval", "warmup", "stability", "theory", "bounds", "validation"),
-    ("simulation",),
+    ("engine_input", "attempts", "simulation"),
     ("measure", "steadiness", "expected", "verdict", "tables"),
     ("result",),
     ("experiment",),

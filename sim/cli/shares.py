@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from sim.decide import Evaluation, fair_concurrency
+from sim.engine_input import evaluate
 from sim.errors import ArgumentError
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
-from sim.simulation import evaluate
 
 
 @dataclass(frozen=True, slots=True)
