@@ -15,7 +15,7 @@ from sim.arrivals import open_arrivals_ns, rate_arrivals_ns
 from sim.scenario import Scenario
 from sim.scenario.distribution import Distribution, TokenDuration, TraceColumn, TraceTokens
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
-from sim.scenario.model import WorkflowBranch
+from sim.scenario.workflow import WorkflowBranch
 from sim.schedule import join_overhead_ms, schedule_plan
 from sim.streams import Streams
 from sim.units import FloatArray, IntArray, ms_array_to_ns, ms_to_ns
@@ -51,7 +51,7 @@ def draw(scenario: Scenario, replication: int, requests: int | None = None) -> D
     `requests` says how many where the load does not: the users of `steps` issue as many as their answers
     allow, so that a run may ask for more than were expected.
     """
-    streams = Streams(scenario.experiment.seed, replication, scenario.workflow.name)
+    streams = Streams(scenario.experiment.seed, replication, scenario.part_name)
     arrival_ns = draw_arrivals(scenario, streams)
     count = requests or (expected_requests(scenario) if arrival_ns is None else len(arrival_ns))
     branches = scenario.workflow.branches
@@ -146,7 +146,9 @@ def is_deterministic(scenario: Scenario) -> bool:
     """Return whether nothing is drawn at random: fixed times, or times and arrivals from a trace's rows."""
     load = scenario.load
     random_arrivals = scenario.rates is not None or (isinstance(load, OpenLoad) and load.arrivals != "fixed")
-    return not random_arrivals and all(_is_given(part) for _, part in scenario.distributions())
+    if random_arrivals or scenario.has_random_faults:
+        return False
+    return all(_is_given(part) for _, part in scenario.distributions())
 
 
 def _is_given(distribution: Distribution) -> bool:

@@ -5,6 +5,8 @@ The bounds keep every sum of nanoseconds within int64 and every run within a mac
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
+from operator import eq
 from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationInfo, model_validator
@@ -23,11 +25,13 @@ Count = Annotated[int, Field(ge=1, le=MAX_COUNT)]
 CountOrZero = Annotated[int, Field(ge=0, le=MAX_COUNT)]
 Users = Annotated[int, Field(ge=0, le=1_000_000)]
 Micros = Annotated[int, Field(ge=0, le=1_000_000_000_000)]
+Slots = Annotated[int, Field(ge=1, le=1_000_000)]
 Ratio = Annotated[float, Field(ge=0, le=1)]
 Amount = Annotated[float, Field(ge=0, le=MAX_MS)]
 PositiveAmount = Annotated[float, Field(gt=0, le=MAX_MS)]
 Variation = Annotated[float, Field(ge=0.001, le=MAX_CV)]
 Seconds = Annotated[float, Field(ge=0, le=MAX_S)]
+PositiveSeconds = Annotated[float, Field(gt=0, le=MAX_S)]
 Rate = Annotated[float, Field(ge=0, le=1e6)]
 Factor = Annotated[float, Field(gt=0, le=1e6)]
 Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
@@ -51,6 +55,14 @@ def fault_in(file: str, line: int | None, path: str, rule: str, value: object = 
     """Return a fault; without `value` its message ends with the rule."""
     has_value = value is not NOTHING
     return Fault(file, line, path, rule, value if has_value else None, has_value)
+
+
+def further(default: Any, description: str) -> Any:
+    """Return a key beyond those of a plain scenario: written out only where it is not at its default.
+
+    So a scenario that does without has the same digest as before the key existed.
+    """
+    return Field(default, description=description, exclude_if=partial(eq, default))
 
 
 class BrokenRulesError(PydanticCustomError):

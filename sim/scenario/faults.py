@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from sim.errors import Fault
 from sim.scenario.base import Broken, Path, fault_in
-from sim.scenario.source import Node, written
+from sim.scenario.source import PartTree, written
 
 KnownKeys = Mapping[int, tuple[str, ...]]
 
@@ -35,7 +35,7 @@ RULES = {
 }
 
 
-def faults_of(error: ValidationError, tree: Node, data: Any, known: KnownKeys) -> list[Fault]:
+def faults_of(error: ValidationError, tree: PartTree, data: Any, known: KnownKeys) -> list[Fault]:
     """Return every fault that `error` carries, with file and line.
 
     Parameters
@@ -50,13 +50,13 @@ def faults_of(error: ValidationError, tree: Node, data: Any, known: KnownKeys) -
     return sorted(once.values(), key=lambda fault: (fault.file, fault.line or 0))
 
 
-def fault_at(tree: Node, path: Path, broken: Broken) -> Fault:
+def fault_at(tree: PartTree, path: Path, broken: Broken) -> Fault:
     """Return the fault of a broken rule; a missing key points at the mapping that should have it."""
     whole = (*path, *broken.path)
     node = tree.at(whole)
     as_written = isinstance(broken.value, float) and broken.value == node.value
     value = node.value if as_written else broken.value
-    return fault_in(node.file, node.line, written(whole), broken.rule, value)
+    return fault_in(node.file, node.line, written(tree.place(whole)), broken.rule, value)
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from sim.scenario.base import (
     FileName,
     Model,
     Name,
+    PositiveSeconds,
     Rate,
     Seconds,
     Users,
@@ -24,7 +25,6 @@ from sim.scenario.base import (
 from sim.scenario.distribution import Constant, Duration
 
 PositiveRate = Annotated[float, Field(gt=0, le=1e6)]
-PositiveSeconds = Annotated[float, Field(gt=0, le=MAX_S)]
 TOKEN_ROLES = ("input_tokens", "output_tokens")
 TimeUnit = Literal["ns", "us", "ms", "s", "datetime"]
 

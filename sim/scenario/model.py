@@ -1,119 +1,23 @@
-"""The parts of a scenario: provider, workflow, plans, criteria, experiment."""
+"""Plans, criteria, experiment: what a scenario says of the study itself."""
 
-from collections.abc import Iterator, Mapping
-from graphlib import CycleError, TopologicalSorter
+from collections.abc import Iterator
 from typing import Annotated, Any, Literal, TypeAlias, get_args
 
-from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, Strict, Tag
+from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, Tag
 from pydantic_core import CoreSchema
 
-from sim.scenario.base import Broken, CountOrZero, Micros, Model, Name, Ratio, Seconds, chosen_by
-from sim.scenario.distribution import Constant, Duration, ServiceTime
-from sim.scenario.faults import nearest
+from sim.scenario.base import Broken, CountOrZero, Model, Ratio, Seconds, chosen_by, further
 
-Allocation = Literal["fair_share", "fifo", "max_min"]
-PlanName = Literal["serial", "parallel", "adaptive"]
-
-
-class Provider(Model):
-    """The API whose slots all requests borrow."""
-
-    concurrency: Annotated[int, Field(ge=1, le=1_000_000)] = Field(
-        description="Slots: calls in flight at once."
-    )
-    allocation: Allocation = Field("fair_share", description="Who gets a free slot.")
-
-
-class WorkflowBranch(Model):
-    """A step of the workflow that needs one slot."""
-
-    id: Name = Field(description="Name of the branch, unique within the workflow.")
-    duration_ms: ServiceTime = Field(description="Service time of a call, ms: a number or a distribution.")
-    cost_micros: Micros = Field(0, description="Cost of a call without the shared context, micros.")
-    carries_shared_context: bool = Field(
-        False, description="Whether a call pays for a copy of the shared context."
-    )
-    depends_on: Annotated[tuple[Name, ...], Strict(False)] = Field(
-        (), description="Ids of the branches that must finish first."
-    )
-
-
-class SharedContext(Model):
-    """The prompt prefix that branches share, and its price."""
-
-    tokens: CountOrZero = Field(0, description="Tokens of one copy.")
-    input_micros_per_ktok: Micros = Field(0, description="Price of 1,000 input tokens, micros.")
-    prefix_reuse_ratio: Ratio = Field(
-        0.0, description="Share of a copy that the provider's cache serves, 0 to 1."
-    )
-    cached_input_price_ratio: Ratio = Field(
-        1.0, description="Price of a cached token as a share of the full price, 0 to 1."
-    )
-
-
-class Baseline(Model):
-    """The whole request as it is today, for comparison."""
-
-    latency_ms: Annotated[float, Field(ge=1, le=1e8)] | None = Field(None, description="Latency, ms.")
-    cost_micros: Annotated[int, Field(ge=1, le=1_000_000_000_000)] | None = Field(
-        None, description="Cost, micros."
-    )
-
-
-class Workflow(Model):
-    """The calls that a request makes, and the join after them."""
-
-    name: Name = Field(description="Name of the workflow; it is part of the key of every random stream.")
-    branches: Annotated[tuple[WorkflowBranch, ...], Strict(False)] = Field(
-        min_length=1, max_length=1000, description="Branches; their order settles ties in the queue."
-    )
-    join_overhead_ms: Duration = Field(Constant(0.0), description="Merge, validate and hand over, ms.")
-    join_growth_ms_per_branch: Annotated[float, Field(ge=0, le=1e6)] = Field(
-        0.0, description="Added to the join for each branch beyond two, ms."
-    )
-    join_holds_slot: bool = Field(False, description="Whether the join queues for a slot and holds it.")
-    shared_context: SharedContext = Field(SharedContext(), description="Context that branches share.")
-    baseline: Baseline = Field(Baseline(), description="The request as it is today.")
-
-    def broken_rules(self) -> Iterator[Broken]:
-        ids = tuple(branch.id for branch in self.branches)
-        for index, branch in enumerate(self.branches):
-            at = ("branches", index)
-            if branch.id in ids[:index]:
-                yield Broken((*at, "id"), "must not repeat", branch.id)
-            for position, name in enumerate(branch.depends_on):
-                if name not in ids:
-                    rule = f"must name a branch{nearest(name, ids)}"
-                    yield Broken((*at, "depends_on", position), rule, name)
-                elif name in branch.depends_on[:position]:
-                    yield Broken((*at, "depends_on", position), "must not repeat", name)
-        yield from self._cycle(ids)
-
-    def branch_means_ms(self, column_means: Mapping[str, float]) -> tuple[float, ...]:
-        """Return the mean service time of each branch (ms), with the trace's columns at their means."""
-        return tuple(branch.duration_ms.mean_given(column_means) for branch in self.branches)
-
-    @property
-    def join_growth_ms(self) -> float:
-        """What the join takes longer because of its branches beyond two, ms."""
-        return self.join_growth_ms_per_branch * max(0, len(self.branches) - 2)
-
-    def _cycle(self, ids: tuple[str, ...]) -> Iterator[Broken]:
-        graph = {branch.id: set(branch.depends_on) & set(ids) for branch in self.branches}
-        try:
-            TopologicalSorter(graph).prepare()
-        except CycleError as error:
-            cycle = error.args[1][:-1]
-            first = min(cycle, key=ids.index)
-            turn = cycle.index(first)
-            path = " -> ".join([*cycle[turn:], *cycle[:turn], first])
-            yield Broken(("branches", ids.index(first), "depends_on"), "must not form a cycle", path)
+PlanName = Literal["serial", "parallel", "adaptive", "warm_first"]
 
 
 class PlanChoice(Model):
     """A way to run the branches of a request."""
 
-    plan: PlanName = Field(description="serial, parallel, or adaptive: decided request by request.")
+    plan: PlanName = Field(
+        description="serial, parallel, adaptive: decided request by request, or warm_first: one branch "
+        "leads, the others start at its first token."
+    )
     max_degree: Annotated[int, Field(ge=1, le=1_000_000)] | None = Field(
         None, description="Most slots that a request holds at once; not for serial."
     )
@@ -201,3 +105,6 @@ class Experiment(Model):
         | Annotated[None, Tag("<by-load>")],
         chosen_by("", (), _warmup_form, "must be none, auto, or a mapping with count or time_s"),
     ] = Field(None, description=f"What the statistics leave out: {WARMUP_WORDS}")
+    start_hour: Annotated[float, Field(ge=0, lt=24)] = further(
+        0.0, "Hour of the day at which a run starts, 0 to 24."
+    )

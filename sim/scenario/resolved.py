@@ -11,7 +11,8 @@ from typing import Any
 import yaml
 
 from sim.scenario.base import Path
-from sim.scenario.scenario import Scenario, load_scenario
+from sim.scenario.loading import load_scenario
+from sim.scenario.scenario import Scenario
 from sim.scenario.source import beside
 
 PLAIN_WORD = re.compile(r"[A-Za-z_]\w*")
@@ -45,7 +46,8 @@ def load_resolved(file: str, path: str, overrides: Sequence[str]) -> Scenario:
         As `load_scenario`.
     """
     scenario = load_scenario(file)
-    scenario._path, scenario._overrides = path, tuple(overrides)
+    for part in scenario.parts:
+        part._path, part._overrides = path, tuple(overrides)
     return scenario
 
 

@@ -2,51 +2,43 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterator, Mapping
 from functools import cached_property
-from os import PathLike, fspath
-from typing import Annotated, Any, Literal
+from typing import Any
 
 import numpy as np
-from pydantic import Field, PrivateAttr, Strict, ValidationError
+from pydantic import PrivateAttr
 
-from sim.errors import Fault, InputError
 from sim.plan import Branch, ParallelPlan
-from sim.scenario.base import Broken, Model, Name, Path
-from sim.scenario.distribution import Distribution, Empirical, TokenDuration
-from sim.scenario.faults import faults_of
-from sim.scenario.load import TOKEN_ROLES, ClosedLoad, Load, OpenLoad, ProfileLoad, StepsLoad, TraceLoad
-from sim.scenario.model import ALL_PLANS, Criteria, Experiment, PlanEntry, Provider, WarmupCut, Workflow
+from sim.scenario.base import Model
+from sim.scenario.distribution import Empirical, TraceTokens
+from sim.scenario.keys import ScenarioKeys
+from sim.scenario.load import ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.profile import Period, RateTable, periods_of
-from sim.scenario.slo import Slo
-from sim.scenario.source import Node, overridden, parsed_override, read_tree
-from sim.scenario.tables import Cache, Tables, read_tables
+from sim.scenario.source import WORKLOAD_KEYS, Node, overridden
+from sim.scenario.tables import Tables
 from sim.scenario.trace import Trace
+from sim.scenario.workflow import WorkflowBranch
 
 
-class Scenario(Model):
-    """Everything a run needs to know. Attributes are the keys of the file."""
+class Scenario(ScenarioKeys):
+    """Everything a run needs to know of one workload. Attributes are the keys of the file.
 
-    schema_version: Literal[1] = Field(description="Version of the format: 1.")
-    name: Name = Field(description="Name of the scenario.")
-    description: str | None = Field(None, description="What it shows.")
-    provider: Provider = Field(description="The API whose slots all requests borrow.")
-    workflow: Workflow = Field(description="What a request runs.")
-    load: Load = Field(description="How requests arrive.")
-    plans: Annotated[tuple[PlanEntry, ...], Strict(False)] = Field(
-        ALL_PLANS, min_length=1, description="Plans to compare."
-    )
-    criteria: Criteria = Field(Criteria(), description="Thresholds of the decision.")
-    experiment: Experiment = Field(Experiment(), description="Seed, replications and warm-up.")
-    slo: Slo | None = Field(None, description="Objectives that decide the exit code.")
+    A file with several `workloads` is a scenario for each of them, its `parts`: what they have in common, and
+    the workflow, load and objectives of one.
+    """
 
+    _parts: tuple["Scenario", ...] = PrivateAttr(())
     _tree: Node = PrivateAttr()
     _tables: Tables = PrivateAttr(default_factory=Tables)
     _path: str = PrivateAttr("")
     _overrides: tuple[str, ...] = PrivateAttr(())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Scenario) and self.digest == other.digest
+        if not isinstance(other, Scenario):
+            return False
+        return self.digest == other.digest and self.part_index == other.part_index
 
     def __hash__(self) -> int:
         return hash(self.digest)
@@ -54,7 +46,8 @@ class Scenario(Model):
     def __repr__(self) -> str:
         branches, plans = len(self.workflow.branches), ", ".join(choice.label for choice in self.plans)
         provider = f"{self.provider.concurrency} slots {self.provider.allocation}"
-        return f"Scenario({self.name!r}: {provider}, {branches} branches, {self.load.kind} load, {plans})"
+        name = repr(self.name) if self._workload is None else f"{self.name!r}, {self.part_name!r}"
+        return f"Scenario({name}: {provider}, {branches} branches, {self.load.kind} load, {plans})"
 
     __str__ = __repr__
 
@@ -67,6 +60,24 @@ class Scenario(Model):
     def overrides(self) -> tuple[str, ...]:
         """What was stated over the file, as `key.path=value`."""
         return self._overrides
+
+    @property
+    def parts(self) -> tuple["Scenario", ...]:
+        """The scenarios of the file, one for each of its workloads; itself, if it has no list of them."""
+        return self._parts or (self,)
+
+    @property
+    def part_index(self) -> int:
+        """Its place among the parts."""
+        return next(index for index, part in enumerate(self.parts) if part is self)
+
+    def reserved_output(self, branch: WorkflowBranch) -> int:
+        """Return the output tokens that admitting a call reserves: its maximum, or its mean rounded up."""
+        if branch.max_output_tokens is not None:
+            return branch.max_output_tokens
+        output = branch.token_counts[1]
+        from_trace = isinstance(output, TraceTokens)
+        return math.ceil(self._tables.column_means["output_tokens"] if from_trace else output.mean)
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -121,18 +132,11 @@ class Scenario(Model):
             baseline_cost_micros=workflow.baseline.cost_micros,
         )
 
-    def distributions(self) -> Iterator[tuple[Path, Distribution]]:
-        """Yield every duration and token count with its key path, parts of a duration after it."""
-        yield from self._durations()
-        for path, duration in self._durations():
-            if isinstance(duration, TokenDuration):
-                yield from (((*path, role), getattr(duration, role)) for role in TOKEN_ROLES)
-
     @property
     def trace_columns(self) -> tuple[str, ...]:
         """The columns to read from a trace: the token columns that it states, the durations in use."""
         stated = self.load.token_roles if isinstance(self.load, TraceLoad) else ()
-        used = (name for _, duration in self._durations() for name in duration.trace_columns)
+        used = (name for _, duration in self.durations() for name in duration.trace_columns)
         return tuple(dict.fromkeys((*stated, *used)))
 
     def replace(self, changes: Mapping[str, Any]) -> "Scenario":
@@ -143,15 +147,22 @@ class Scenario(Model):
         InputError
             The result breaks a rule; messages show `replace` as the file.
         """
+        from sim.scenario.loading import validated  # noqa: PLC0415  it makes scenarios
+
         plain = [(path, _plain(value)) for path, value in changes.items()]
         tree = overridden(self._tree, plain, "replace")
         stated = tuple(f"{path}={json.dumps(value)}" for path, value in plain)
-        return _validated(tree, [], self._path, (*self._overrides, *stated), self._tables.cache)
+        cache = self.parts[-1]._tables.cache
+        parts = validated(tree, [], self._path, (*self._overrides, *stated), cache)
+        return parts[min(self.part_index, len(parts) - 1)]
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the scenario as plain data, defaults filled in and `extends` resolved."""
-        plain: dict[str, Any] = json.loads(self.model_dump_json(by_alias=True, exclude_none=True))
-        return plain
+        """Return the whole file as plain data, defaults filled in and `extends` resolved."""
+        plain = _written(self)
+        if self._workload is None:
+            return plain
+        common = {key: value for key, value in plain.items() if key not in WORKLOAD_KEYS}
+        return common | {"workloads": [_written(part._workload) for part in self.parts if part._workload]}
 
     @cached_property
     def digest(self) -> str:
@@ -162,42 +173,10 @@ class Scenario(Model):
         content = self.to_dict()
         _forget_files(content)
         digest = hashlib.sha256(json.dumps(content, sort_keys=True).encode())
-        for values in self._table_arrays():
-            digest.update(np.ascontiguousarray(values).tobytes())
+        for part in self.parts:
+            for values in part._table_arrays():
+                digest.update(np.ascontiguousarray(values).tobytes())
         return digest.hexdigest()
-
-    def broken_rules(self) -> Iterator[Broken]:
-        labels = [choice.label for choice in self.plans]
-        for index, label in enumerate(labels):
-            if label in labels[:index]:
-                yield Broken(("plans", index), "must not repeat", label)
-        if self.slo and self.slo.plan is not None and self.slo.plan not in labels:
-            yield Broken(("slo", "plan"), f"must be one of the plans: {', '.join(labels)}", self.slo.plan)
-        for path, duration in self._durations():
-            for name in duration.trace_columns:
-                yield from self._lacking(path, duration, name)
-        warmup, load = self.experiment.warmup, self.load
-        requests = load.requests if isinstance(load, ClosedLoad | OpenLoad) else None
-        if isinstance(warmup, WarmupCut) and warmup.count and requests and warmup.count >= requests:
-            rule = f"must be < load.requests ({requests})"
-            yield Broken(("experiment", "warmup", "count"), rule, warmup.count)
-
-    def _lacking(self, path: Path, duration: Distribution, name: str) -> Iterator[Broken]:
-        """Yield what a duration that takes its values from a trace column does not find."""
-        at = (*path, name) if isinstance(duration, TokenDuration) else (*path, "distribution")
-        if not isinstance(self.load, TraceLoad):
-            yield Broken(at, "must not be trace without a trace load", self.load.kind)
-        elif isinstance(duration, TokenDuration) and name not in self.load.token_roles:
-            yield Broken(at, f"must not be trace without load.columns.{name}")
-        elif not isinstance(duration, TokenDuration) and name in TOKEN_ROLES:
-            yield Broken((*path, "column"), "must not have the name of a token column", name)
-
-    def _durations(self) -> Iterator[tuple[Path, Distribution]]:
-        for index, branch in enumerate(self.workflow.branches):
-            yield ("workflow", "branches", index, "duration_ms"), branch.duration_ms
-        yield ("workflow", "join_overhead_ms"), self.workflow.join_overhead_ms
-        if isinstance(self.load, ClosedLoad | StepsLoad):
-            yield ("load", "think_time_ms"), self.load.think_time_ms
 
     def _table_arrays(self) -> Iterator[Any]:
         for _, distribution in self.distributions():
@@ -210,48 +189,10 @@ class Scenario(Model):
             yield from (self.rates.edge_s, self.rates.start_rate_per_s, self.rates.end_rate_per_s)
 
 
-def load_scenario(path: str | PathLike[str], overrides: Sequence[str] = ()) -> Scenario:
-    """Return the scenario of a YAML file, with its parents and its tables.
-
-    Parameters
-    ----------
-    path : the file.
-    overrides : `key.path=value` each, stated over the file; the value is read as YAML.
-
-    Raises
-    ------
-    InputError
-        Every fault found, each with its file and line.
-    """
-    file = fspath(path)
-    tree, faults = read_tree(file)
-    changes = []
-    for text in overrides:
-        try:
-            changes.append(parsed_override(text))
-        except InputError as error:
-            faults += error.faults
-    try:
-        tree = overridden(tree, changes, "--set")
-    except InputError as error:
-        faults += error.faults
-    return _validated(tree, faults, file, tuple(overrides), {})
-
-
-def _validated(
-    tree: Node, faults: list[Fault], path: str, overrides: tuple[str, ...], cache: Cache
-) -> Scenario:
-    data = tree.plain()
-    known: dict[int, tuple[str, ...]] = {}
-    try:
-        scenario = Scenario.model_validate(data, context=known)
-    except ValidationError as error:
-        raise InputError(*faults, *faults_of(error, tree, data, known)) from None
-    if faults:
-        raise InputError(*faults)
-    scenario._tree, scenario._path, scenario._overrides = tree, path, overrides
-    scenario._tables = read_tables(scenario, tree, cache)
-    return scenario
+def _written(model: Model) -> dict[str, Any]:
+    """Return a model as plain data."""
+    plain: dict[str, Any] = json.loads(model.model_dump_json(by_alias=True, exclude_none=True))
+    return plain
 
 
 def _plain(value: Any) -> Any:

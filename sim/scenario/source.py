@@ -62,6 +62,38 @@ class Node:
         return node
 
 
+WORKLOAD_KEYS = ("workflow", "load", "slo")
+"""The keys of a scenario that each workload states for itself, in a file with several."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartTree:
+    """A scenario's view of its file: of several workloads it sees its own, and what all have in common."""
+
+    whole: Node
+    workload: int | None = None
+
+    def place(self, path: Path) -> Path:
+        """Return where a key path of the scenario stands in the file."""
+        has_moved = self.workload is not None and path[:1] and path[0] in WORKLOAD_KEYS
+        return ("workloads", self.workload or 0, *path) if has_moved else path
+
+    def at(self, path: Path) -> Node:
+        """Return the deepest node along a key path of the scenario."""
+        return self.whole.at(self.place(path))
+
+    def plain(self) -> dict[str, Any]:
+        """Return the scenario as plain data."""
+        tree = self.whole
+        if self.workload is not None:
+            common = {key: node for key, node in tree.value.items() if key != "workloads"}
+            own = tree.at(("workloads", self.workload)).value
+            keys = {key: own[key] for key in WORKLOAD_KEYS if key in own}
+            tree = replace(tree, value={**common, **keys})
+        data: dict[str, Any] = tree.plain()
+        return data
+
+
 class _Loader(yaml.SafeLoader):
     """PyYAML's parser with the scalars of YAML 1.2."""
 

@@ -12,7 +12,7 @@ from sim.scenario.distribution import Empirical
 from sim.scenario.faults import fault_at
 from sim.scenario.load import ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.profile import RateTable, read_profile, sliced, stepped
-from sim.scenario.source import Node
+from sim.scenario.source import PartTree
 from sim.scenario.table import AMOUNTS, read_table
 from sim.scenario.trace import MAX_NS, Trace, read_trace
 from sim.units import FloatArray
@@ -42,7 +42,7 @@ class Tables:
 class _Reading:
     """Reads the files of one scenario and collects the faults."""
 
-    def __init__(self, tree: Node, cache: Cache) -> None:
+    def __init__(self, tree: PartTree, cache: Cache) -> None:
         self.tree = tree
         self.tables = Tables(dict(cache))
         self.faults: list[Fault] = []
@@ -68,7 +68,7 @@ class _Reading:
         return found
 
 
-def read_tables(scenario: "Scenario", tree: Node, cache: Cache) -> Tables:
+def read_tables(scenario: "Scenario", tree: PartTree, cache: Cache) -> Tables:
     """Return the tables of a scenario, and fill its empirical distributions.
 
     Raises
