@@ -1,5 +1,6 @@
 """From results to what a report says, section by section, the verdict first."""
 
+import math
 from collections.abc import Sequence
 
 from sim.capacity import FlipTable
@@ -17,6 +18,7 @@ from sim.report.sections.time import time
 from sim.report.shown import ms_estimate, plus_minus
 from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED, setting_words, slug
 from sim.result import PlanResult, Result
+from sim.verdict import UNDECIDED
 
 
 def compose(
@@ -78,12 +80,14 @@ def headline(comparison: Comparison) -> str:
     result = comparison.results[0]
     measured = result.decision.measured
     verdict = DECISIONS[result.decision.decision]
-    if measured is None or measured.saved_ms != measured.saved_ms:
+    if measured is None or math.isnan(measured.saved_ms):
         return verdict
-    saved = plus_minus(abs(measured.saved_ms), measured.difference.half_width, 1)
+    overloaded = any(plan.stability.label == OVERLOADED for plan in result.plans)
+    ending = ", in an overloaded run" if overloaded else ""
     if measured.saved_ms == 0:
-        return f"{verdict}: parallel takes as long as serial"
-    return f"{verdict}: parallel {'saves' if measured.saved_ms > 0 else 'loses'} {saved} ms"
+        return f"{verdict}: parallel takes as long as serial{ending}"
+    saved = plus_minus(abs(measured.saved_ms), measured.difference.half_width, 1)
+    return f"{verdict}: parallel {'saves' if measured.saved_ms > 0 else 'loses'} {saved} ms{ending}"
 
 
 def flip_headline(comparison: Comparison, decisions: set[str]) -> str:
@@ -128,18 +132,20 @@ def reason(result: Result) -> str:
     measured, words = result.decision.measured, result.decision.reason
     words = words.split(": ", 1)[-1]
     words = words[:1].upper() + words[1:]
-    if measured is None or measured.difference.half_width is None:
+    if measured is None or measured.difference.half_width is None or measured.decision == UNDECIDED:
         return words
     saved = plus_minus(measured.saved_ms, measured.difference.half_width, 1)
     return f"{words}. Saved: {saved} ms (95 %, {measured.difference.replications:,} replications)"
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """Return one sentence for each overloaded plan and period."""
-    found = []
+    """Return one sentence for each scenario and reason of overload, naming its plans."""
+    plans: dict[tuple[str, str], list[str]] = {}
     for result in comparison.results:
         for plan in result.plans:
-            place = f"{result.scenario.name}, {plan.label}"
             if plan.stability.label == OVERLOADED:
-                found.append(f"{place} is overloaded: {plan.stability.reason}; {FINITE_RUN}.")
-    return found
+                plans.setdefault((result.scenario.name, plan.stability.reason), []).append(plan.label)
+    return [
+        f"Overloaded: {name} ({', '.join(labels)}). {reason[:1].upper()}{reason[1:]}; {FINITE_RUN}."
+        for (name, reason), labels in plans.items()
+    ]

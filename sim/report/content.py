@@ -8,7 +8,7 @@ Mark = Literal["", "good", "bad", "unsure", "overloaded"]
 """How something is set off: by a colour in HTML and always by its words too."""
 
 
-MOST_NARROW_COLUMNS = 4
+MOST_NARROW_CHARACTERS = 55
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,8 @@ class Table:
     @property
     def is_wide(self) -> bool:
         """Whether it takes the whole width of a page, rather than a place beside a figure."""
-        return len(self.alignment) > MOST_NARROW_COLUMNS
+        columns = zip(self.headings, *self.rows, strict=True)
+        return sum(max(len(cell.text) for cell in column) for column in columns) > MOST_NARROW_CHARACTERS
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from matplotlib.figure import Figure as Canvas
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import MUTED, legend_above, line_style, plan_styles, thousands
-from sim.report.shown import ms, percent
+from sim.report.shown import ms, trimmed
 from sim.report.words import plan_name
 from sim.result import PlanResult, Result
 from sim.units import NS_PER_MS, FloatArray
@@ -91,7 +91,7 @@ def caption(result: Result) -> str:
     text = f"Share of requests answered within a time{pooled}, after warm-up."
     if observations <= MOST_POINTS:
         return text
-    off = percent(1 / MOST_POINTS)
+    off = f"{trimmed(100 / MOST_POINTS)} %"
     return f"{text} Drawn at {MOST_POINTS} of up to {observations:,} ranks: true to within {off}."
 
 

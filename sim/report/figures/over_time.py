@@ -44,7 +44,7 @@ def over_time(result: Result, name: str) -> Figure:
                 draw(axes, count(outs[plan.label]), outs[plan.label], styles[plan.label], plan_name(plan))
             paint_periods(axes, result)
             axes.set_ylabel(label)
-            axes.set_ylim(0, max(1.0, axes.get_ylim()[1]))
+            axes.set_ylim(0, max(1.0, 1.06 * axes.get_ylim()[1]))
             thousands(axes.yaxis)
         finish(column, result)
 

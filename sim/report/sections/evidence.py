@@ -67,7 +67,7 @@ def theory(comparison: Comparison) -> Section | None:
     ]
     table = Table(
         "Theory beside simulation",
-        "lllrrlrr",
+        "llllrlrr",
         tuple(Cell(text) for text in THEORY_HEADINGS),
         tuple(rows),
     )

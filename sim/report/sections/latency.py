@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from sim.comparison import Comparison
 from sim.interval import Estimate
 from sim.percentile import Missing
-from sim.report.content import Bullets, Cell, Figure, Section, Table
+from sim.report.content import Bullets, Cell, Section, Table
 from sim.report.figures.latency import latency_distribution
 from sim.report.shown import missing, ms, ms_estimate, number_estimate, percent_estimate
 from sim.report.words import plan_cell
@@ -51,10 +51,10 @@ PERCENTILE_WORDS = (
 
 def latency(comparison: Comparison, names: Sequence[str]) -> Section:
     """Return a table and the distributions of each scenario; `names` begin the files of its figures."""
-    blocks: list[Table | Figure | Bullets] = []
-    for result, name in zip(comparison.results, names, strict=True):
-        blocks += [latency_distribution(result, name), figures_table(result)]
-    return Section("latency", "Latency", (*blocks, Bullets(PERCENTILE_WORDS)))
+    pairs = zip(comparison.results, names, strict=True)
+    distributions = [latency_distribution(result, name) for result, name in pairs]
+    tables = [figures_table(result) for result in comparison.results]
+    return Section("latency", "Latency", (*distributions, Bullets(PERCENTILE_WORDS), *tables))
 
 
 def figures_table(result: Result) -> Table:

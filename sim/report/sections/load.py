@@ -6,7 +6,11 @@ from sim.report.figures.load_curve import load_curve
 from sim.report.shown import ms, ms_estimate, trimmed
 from sim.report.words import ALLOCATIONS, decision_cell, level_cell
 
+BOUNDED = ("serial", "parallel")
+"""The plans whose bounds have columns; an adaptive request has the bound of what it runs as."""
+
 BOUND_WORDS = (
+    "In brackets: the range over requests, where they differ and there is no interval. "
     "No parallel request answers faster than its critical path and join, no serial one faster than the sum "
     "of its branches, and no plan has a mean latency below active requests x work / slots."
 )
@@ -15,19 +19,20 @@ BOUND_WORDS = (
 def load(table: FlipTable) -> Section:
     """Return the curve, the sentences and the levels."""
     labels = tuple(table.levels[0].plans)
+    bounded = tuple(label for label in labels if label in BOUNDED)
     headings = (
         "Allocation",
         LEVEL_WORDS[table.level].capitalize(),
         *(f"{label}, ms" for label in labels),
-        *(f"{label} bound, ms" for label in labels),
+        *(f"{label} at least, ms" for label in bounded),
         "Best mean",
         "Decision",
     )
     levels = Table(
         f"Mean latency by {LEVEL_WORDS[table.level]}",
-        "lr" + "r" * 2 * len(labels) + "ll",
+        "lr" + "r" * (len(labels) + len(bounded)) + "ll",
         tuple(Cell(text) for text in headings),
-        tuple(row(level, labels) for level in table.levels),
+        tuple(row(level, labels, bounded) for level in table.levels),
     )
     return Section(
         "load",
@@ -36,23 +41,22 @@ def load(table: FlipTable) -> Section:
     )
 
 
-def row(level: Level, labels: tuple[str, ...]) -> tuple[Cell, ...]:
+def row(level: Level, labels: tuple[str, ...], bounded: tuple[str, ...]) -> tuple[Cell, ...]:
     """Return one level of load under one allocation."""
-    figures = [level.plans[label] for label in labels]
     return (
         Cell(ALLOCATIONS[level.allocation]),
         Cell(trimmed(level.value)),
         *(mean_cell(level, label) for label in labels),
-        *(Cell(ms(figure.bound_ms)) for figure in figures),
+        *(Cell(ms(level.plans[label].bound_ms)) for label in bounded),
         Cell(level.best),
         decision_cell(level.decision),
     )
 
 
 def mean_cell(level: Level, label: str) -> Cell:
-    """Return a plan's mean latency, with the range over requests where they differ."""
+    """Return a plan's mean latency with its interval, or the range over requests where there is none."""
     figure = level.plans[label]
     text = ms_estimate(figure.mean).text
-    if figure.least_ms < figure.greatest_ms:
+    if figure.mean.half_width is None and figure.least_ms < figure.greatest_ms:
         text = f"{text} [{ms(figure.least_ms)}..{ms(figure.greatest_ms)}]"
     return level_cell(figure, text)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sim.comparison import Comparison
-from sim.report.content import Block, Cell, Paragraph, Section, Table
+from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.figures.gantt import gantt
 from sim.report.figures.over_time import over_time
 from sim.report.figures.warm_up import warm_up
@@ -34,22 +34,14 @@ SPILL_WORDS = (
 
 
 def time(comparison: Comparison, names: Sequence[str]) -> Section:
-    """Return drawings over time and the periods of each scenario."""
-    blocks: list[Block] = []
-    for result, name in zip(comparison.results, names, strict=True):
-        blocks += scenario_blocks(result, name)
-    return Section("time", "Over time", tuple(blocks))
-
-
-def scenario_blocks(result: Result, name: str) -> list[Block]:
-    """Return what one scenario went through."""
-    blocks: list[Block] = [gantt(result, name), over_time(result, name)]
-    if shows_warm_up(result):
-        blocks.append(warm_up(result, name))
-    blocks.append(Paragraph(warm_up_sentence(result)))
-    if result.plans[0].periods:
-        blocks += [periods_table(result), Paragraph(SPILL_WORDS)]
-    return blocks
+    """Return drawings over time, the periods, and what was left out at the start."""
+    pairs = list(zip(comparison.results, names, strict=True))
+    figures = [draw(result, name) for result, name in pairs for draw in (gantt, over_time)]
+    figures += [warm_up(result, name) for result, name in pairs if shows_warm_up(result)]
+    sentences = Bullets(tuple(warm_up_sentence(result) for result in comparison.results))
+    periods = [periods_table(result) for result in comparison.results if result.plans[0].periods]
+    spill = (Paragraph(SPILL_WORDS),) if periods else ()
+    return Section("time", "Over time", (*figures, sentences, *periods, *spill))
 
 
 def shows_warm_up(result: Result) -> bool:
