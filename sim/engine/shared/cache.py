@@ -10,22 +10,19 @@ Writer = tuple[int, int, int]
 
 @dataclass(slots=True)
 class Entry:
-    """A prefix and when each of its writers answers first; `used_ns` is its last read, or its last write."""
+    """A prefix: when a call with it last started, and when each call that writes it answers first."""
 
-    used_ns: int
+    used_ns: int = 0
     readable_ns: dict[Writer, int] = field(default_factory=dict)
 
-    def is_readable(self, now_ns: int) -> bool:
-        """Return whether a writer has begun to answer."""
-        return any(readable_ns <= now_ns for readable_ns in self.readable_ns.values())
-
-    def fresh_until_ns(self, ttl_ns: int) -> int:
-        """Return when it is forgotten, unless it is read before."""
-        return max(self.used_ns, min(self.readable_ns.values())) + ttl_ns
+    def is_fresh(self, now_ns: int, ttl_ns: int) -> bool:
+        """Return whether it can be read: it has been written, and used since less than `ttl_ns` ago."""
+        written_ns = [readable_ns for readable_ns in self.readable_ns.values() if readable_ns <= now_ns]
+        return bool(written_ns) and now_ns < max(self.used_ns, *written_ns) + ttl_ns
 
 
 class Cache:
-    """Prefixes by key, each kept for a time after its last use; the least recently used goes first."""
+    """Prefixes by key, the least recently used first; each is kept for a time after its last use."""
 
     def __init__(self, cache: PrefixCache) -> None:
         self.ttl_ns = cache.ttl_ns
@@ -35,20 +32,20 @@ class Cache:
     def holds(self, prefix: int, now_ns: int) -> bool:
         """Return whether a call that starts now would read the prefix."""
         entry = self.entries.get(prefix)
-        return entry is not None and entry.is_readable(now_ns) and now_ns < entry.fresh_until_ns(self.ttl_ns)
+        return entry is not None and entry.is_fresh(now_ns, self.ttl_ns)
 
     def use(self, prefix: int, writer: Writer, now_ns: int, first_token_ns: int) -> bool:
         """Start a call with a prefix; return whether it reads it. One that does not writes it."""
-        if self.holds(prefix, now_ns):
-            self.entries[prefix].used_ns = now_ns
-            return True
-        entry = self.entries.get(prefix)
-        if entry is None or entry.is_readable(now_ns):
-            entry = self.entries[prefix] = Entry(now_ns)
+        reads = self.holds(prefix, now_ns)
+        entry = self.entries[prefix] = self.entries.pop(prefix, Entry())
         entry.used_ns = now_ns
-        entry.readable_ns[writer] = now_ns + first_token_ns
-        self._evict()
-        return False
+        if not reads:
+            # What was written before has been forgotten; what others are writing now is still to come.
+            pending = {other: at_ns for other, at_ns in entry.readable_ns.items() if at_ns > now_ns}
+            entry.readable_ns = pending | {writer: now_ns + first_token_ns}
+            if self.capacity is not None and len(self.entries) > self.capacity:
+                del self.entries[next(iter(self.entries))]
+        return reads
 
     def abandon(self, prefix: int, writer: Writer, now_ns: int) -> None:
         """Forget what an attempt was writing, if it ends before its first token."""
@@ -57,7 +54,3 @@ class Cache:
             del entry.readable_ns[writer]
             if not entry.readable_ns:
                 del self.entries[prefix]
-
-    def _evict(self) -> None:
-        if self.capacity is not None and len(self.entries) > self.capacity:
-            del self.entries[min(self.entries, key=lambda prefix: (self.entries[prefix].used_ns, prefix))]

@@ -65,13 +65,13 @@ class Request:
 
 
 class Call:
-    """One attempt at a call, from the moment it is ready; `slot` is -1 until it has one."""
+    """One attempt at a call, from the moment it is ready; `slot` and times are -1 until it has them."""
 
     __slots__ = (
         "attempt",
+        "end_ns",
         "hit",
         "index",
-        "is_over",
         "is_queued",
         "key",
         "request",
@@ -86,11 +86,16 @@ class Call:
         self.attempt = attempt
         self.key = (ready_ns, request.number, index, attempt)
         self.is_queued = True
-        self.is_over = False
         self.slot = -1
         self.start_ns = -1
+        self.end_ns = -1
         self.hit = -1
         self.reserved = NOTHING
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it has ended, with a slot or without."""
+        return self.end_ns >= 0
 
 
 Entry = tuple[tuple[int, int, int, int], Call]

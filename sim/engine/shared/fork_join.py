@@ -53,7 +53,7 @@ class ForkJoin:
     def started(self, call: Call) -> None:
         """Watch an attempt that has got its slot: for its first token, and for being slow."""
         workload = call.request.workload
-        if self.leads(call):
+        if self.leads(call.request, call.index):
             first_token = Moment(self.env, READY, workload.first_token_ns(call), call)
             first_token.callbacks.append(self.warmed)
         faults = workload.given.faults
@@ -63,16 +63,15 @@ class ForkJoin:
         if hedge_ns is not None and call.attempt == 0:
             Moment(self.env, READY, hedge_ns, call).callbacks.append(self.hedge)
 
-    def leads(self, call: Call) -> bool:
-        """Return whether the request's other roots wait for this attempt's first token."""
-        request = call.request
+    def leads(self, request: Request, index: int) -> bool:
+        """Return whether the request's other roots wait for the first token of this call."""
         warm_first = request.parallel and request.workload.given.warm_first
-        return warm_first and call.index == request.graph.roots[0]
+        return warm_first and index == request.graph.roots[0]
 
     def warmed(self, event: Any) -> None:
-        """Make the other calls once the leading one has begun to answer."""
+        """Make the other calls once the leading one has begun to answer, if only to end as it does."""
         call: Call = event.value
-        if not call.is_over:
+        if not call.is_over or call.end_ns == self.env.now:
             self.follow(call.request)
 
     def follow(self, request: Request) -> None:
@@ -94,76 +93,89 @@ class ForkJoin:
         self.record(call, outcome, self.env.now)
         request, index = call.request, call.index
         request.live[index].remove(call)
-        if index >= request.workload.given.branches:
-            self.answer(request, self.joined_as(request))
-        elif outcome == OK and request.state[index] == LIVE:
+        if outcome == OK:
             self.succeed(request, index)
-        elif outcome not in {OK, CANCELLED} and not request.live[index]:
+        elif outcome != CANCELLED and not request.live[index] and self.is_needed(request, index):
             self.try_again(call, retry_after_ns)
-        if self.leads(call):
-            self.follow(request)
+
+    def is_needed(self, request: Request, index: int) -> bool:
+        """Return whether a call is of use: a branch until the join begins, the join until the answer."""
+        is_join = index >= request.workload.given.branches
+        return not (request.answer.triggered if is_join else request.is_settled)
 
     def succeed(self, request: Request, index: int) -> None:
-        """Take a branch's answer; the other attempt at it is not needed."""
-        request.succeeded += 1
+        """Take a call's answer; the other attempt at it is not needed."""
         for other in list(request.live[index]):
             self.provider_of(other).cancel(other)
-        self.resolve(request, index, DONE)
+        if index >= request.workload.given.branches:
+            self.answer(request, self.joined_as(request))
+        elif not request.is_settled:
+            request.state[index] = DONE
+            request.succeeded += 1
+            request.unresolved -= 1
+            self.go_on(request, index)
 
     def try_again(self, call: Call, retry_after_ns: int) -> None:
-        """Make another attempt after a pause, or give the branch up."""
+        """Make another attempt after a pause, or give the call up."""
         request, workload = call.request, call.request.workload
-        if request.is_settled or not workload.allows_more(call):
-            self.resolve(request, call.index, LOST)
-            return
-        workload.more_attempts += 1
-        pause = Moment(self.env, READY, workload.pause_ns(call, retry_after_ns), call)
-        pause.callbacks.append(self.paused)
+        if workload.allows_more(call):
+            workload.more_attempts += 1
+            pause = Moment(self.env, READY, workload.pause_ns(call, retry_after_ns), call)
+            pause.callbacks.append(self.paused)
+        elif call.index >= workload.given.branches:
+            self.answer(request, FAILED)
+        else:
+            self.lose(request, call.index)
+            self.go_on(request, call.index)
 
     def paused(self, event: Any) -> None:
         """Make the next attempt, if its request still needs it."""
         call: Call = event.value
-        if not call.request.is_settled:
+        if self.is_needed(call.request, call.index):
             self.make(call.request, call.index)
 
-    def resolve(self, request: Request, index: int, state: int) -> None:
-        """Note what became of a branch, and go on with what depended on it, or with the join."""
-        request.state[index] = state
+    def lose(self, request: Request, index: int) -> None:
+        """Give a branch up, and with it every branch that depends on it."""
+        request.state[index] = LOST
         request.unresolved -= 1
-        if request.is_settled:
-            return
-        if self.is_hopeless(request, index):
+        for dependent in request.workload.parallel.dependents[index]:
+            if request.state[dependent] == PENDING:
+                self.lose(request, dependent)
+
+    def go_on(self, request: Request, index: int) -> None:
+        """Go on after a branch is done or lost: fail, join, or make the calls that waited for it."""
+        if self.is_hopeless(request):
             self.answer(request, FAILED)
         elif self.is_enough(request):
             self.start_join(request)
         else:
-            for dependent in request.graph.dependents[index]:
-                self.unblock(request, dependent)
+            self.unblock_dependents(request, index)
+            if self.leads(request, index):
+                self.follow(request)
 
-    def unblock(self, request: Request, index: int) -> None:
-        """Count one call less before this one; make it after the last, if all that it needs succeeded."""
-        request.blockers[index] -= 1
-        if request.blockers[index] or request.is_settled:
-            return
-        needed = request.workload.given.dependencies[index]
-        if all(request.state[call] == DONE for call in needed):
-            self.make(request, index)
-        else:
-            self.resolve(request, index, LOST)
+    def unblock_dependents(self, request: Request, index: int) -> None:
+        """Make the calls for which this was the last one before them; a lost one is passed over."""
+        for dependent in request.graph.dependents[index]:
+            request.blockers[dependent] -= 1
+            if request.blockers[dependent] == 0:
+                if request.state[dependent] == LOST:
+                    self.unblock_dependents(request, dependent)
+                else:
+                    self.make(request, dependent)
 
-    def is_hopeless(self, request: Request, index: int) -> bool:
-        """Return whether the join can never be, now that a branch is resolved."""
-        faults = request.workload.given.faults
-        if faults is None or request.state[index] == DONE:
-            return False
-        if faults.needs is None:
-            return not faults.optional[index]
-        return request.succeeded + request.unresolved < faults.needs
+    def is_hopeless(self, request: Request) -> bool:
+        """Return whether the join can never be."""
+        workload = request.workload
+        if workload.needs is not None:
+            return request.succeeded + request.unresolved < workload.needs
+        return any(
+            state == LOST and not optional
+            for state, optional in zip(request.state, workload.optional, strict=False)
+        )
 
     def is_enough(self, request: Request) -> bool:
         """Return whether the join has all that it needs."""
-        faults = request.workload.given.faults
-        needs = faults.needs if faults is not None else None
+        needs = request.workload.needs
         return request.unresolved == 0 if needs is None else request.succeeded >= needs
 
     def start_join(self, request: Request) -> None:
@@ -200,8 +212,7 @@ class ForkJoin:
 
     def drop(self, request: Request) -> None:
         """Cancel what is no longer needed, unless the workload lets it run on."""
-        faults = request.workload.given.faults
-        if faults is not None and faults.cancels:
+        if request.workload.cancels:
             for calls in request.live:
                 for call in list(calls):
                     self.provider_of(call).cancel(call)

@@ -94,6 +94,14 @@ class ProviderInput:
         """The highest concurrency of the run."""
         return max(slots for _, slots in self.slots)
 
+    def slot_time_ns(self, start_ns: int, end_ns: int) -> int:
+        """Return slots x time between two instants."""
+        ends_ns = [at_ns for at_ns, _ in self.slots[1:]] + [max(end_ns, self.slots[-1][0])]
+        steps = zip(self.slots, ends_ns, strict=True)
+        return sum(
+            slots * max(0, min(to_ns, end_ns) - max(from_ns, start_ns)) for (from_ns, slots), to_ns in steps
+        )
+
 
 @dataclass(frozen=True)
 class Faults:
@@ -109,7 +117,7 @@ class Faults:
     timeout_ns
         For each call, how long an attempt may hold its slot; None for as long as it takes.
     backoff_ns
-        int64[attempts]: the least pause after the k-th attempt.
+        For each attempt, the least pause after it.
     jitter_ppm
         int64[requests, calls, attempts]: by how many millionths each pause is longer; never shorter.
     retry_budget_ppm
@@ -119,9 +127,9 @@ class Faults:
     deadline_ns
         How long a request may take, from its arrival; None for as long as it takes.
     optional
-        Whether the join can do without each branch.
+        For each branch, whether the join can do without it.
     needs
-        How many branches the join needs; None for all that are not optional.
+        How many branches, whichever, the join needs; None for all that are not optional.
     cancels
         Whether calls that are no longer needed give their slots back at once, instead of running on.
     """
@@ -155,9 +163,10 @@ class Tokens:
     reserved_output
         For each call, the output tokens that its admission reserves; the rest is settled at its end.
     prefix
-        int64[calls]: tokens of the shared prefix that a call carries, 0 for none.
+        For each call, the tokens of the workload's shared prefix that it carries; 0 for none.
     first_token_ns
-        int64[requests, calls]: from the start of a call to its first token.
+        int64[requests, calls]: from the start of an attempt to its first token, at the latest when a
+        whole answer is there. A failing attempt that is shorter never has one.
     """
 
     input: IntArray

@@ -86,7 +86,7 @@ class FixedWindow:
         self.used = 0
 
     def wait_ns(self, amount: int, now_ns: int) -> int:
-        """Return the time to the next window, if this one is used up; above the limit an empty one will do."""
+        """Return the time to the next window if this one is used up; an empty one admits any amount."""
         self._turn(now_ns)
         if self.used == 0 or self.used + amount <= self.amount:
             return 0
@@ -136,9 +136,10 @@ class Limiter:
             meter.give_back(reserved.of(unit) - used.of(unit), admitted_ns, now_ns)
             self.outstanding -= reserved.of(unit)
 
-    def reject(self, now_ns: int) -> None:
-        """Count a rejected call, where rejections count."""
+    def reject(self, use: Use, now_ns: int) -> int:
+        """Count a rejected call, where rejections count; return after how long one like it is admitted."""
         if self.limits.rejections_count:
             for unit, meter in self.meters:
                 if unit == "calls":
                     meter.take(1, now_ns)
+        return self.wait_ns(use, now_ns)

@@ -2,9 +2,10 @@
 
 from collections.abc import Generator, Sequence
 from heapq import heapify, heappop, heappush
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import simpy
+from simpy.events import EventPriority
 
 from sim.engine.clock import CAPACITY, DISPATCH, Clock, Moment
 from sim.engine.shared.cache import Cache
@@ -45,6 +46,8 @@ class Provider:
         # (free since, slot): the slot free longest is granted first, ties to the lowest index.
         self.free: list[tuple[int, int]] = []
         self.held: set[int] = set()
+        # Providers dispatch in order of their index, which is the order in which what they start ends.
+        self.dispatch_order = cast(EventPriority, DISPATCH + index)
         self.dispatch_is_due = False
         self.wakes_at_ns = -1
         self.set_slots(given.slots[0][1])
@@ -76,7 +79,7 @@ class Provider:
         """Dispatch at the end of this instant, if anyone waits."""
         if self.queue.length and not self.dispatch_is_due:
             self.dispatch_is_due = True
-            Moment(self.env, DISPATCH).callbacks.append(self.dispatch)
+            Moment(self.env, self.dispatch_order).callbacks.append(self.dispatch)
 
     def dispatch(self, _event: Any) -> None:
         """Grant free slots to the attempts that the allocation picks, as far as the limits admit them."""
@@ -87,7 +90,7 @@ class Provider:
             if wait_ns == 0:
                 self.grant(call, use)
             elif self.given.limits.rejects:
-                self.reject(call, wait_ns)
+                self.reject(call, use)
             else:
                 # The first in line waits for the limit, and nobody overtakes it.
                 self.wake_after(wait_ns)
@@ -129,7 +132,7 @@ class Provider:
 
     def has_room(self, workload: int) -> bool:
         """Return whether a workload may take a free slot that is perhaps kept for another."""
-        if self.given.lends:
+        if self.given.lends or self.busy[workload] < self.reserved[workload]:
             return True
         kept = sum(
             max(0, reserved - busy)
@@ -139,8 +142,8 @@ class Provider:
         return sum(self.busy) + kept < self.slots
 
     def rank(self, workload: Workload) -> tuple[int, int]:
-        """Return a workload's rank: first those below what is reserved for them, then by priority."""
-        below = self.busy[workload.index] < self.reserved[workload.index]
+        """Return a workload's rank: first those whose reserved slots are lent, then by priority."""
+        below = self.given.lends and self.busy[workload.index] < self.reserved[workload.index]
         priority = workload.given.priority if self.given.allocation == "priority" else 0
         return (0 if below else 1, -priority)
 
@@ -171,19 +174,16 @@ class Provider:
         if call.is_over:
             return
         if call.is_queued:
-            self.queue.remove(call)
-            self._over(call)
+            self._leave(call)
         else:
             self._give_back(call)
         self.ended(call, CANCELLED, 0)
 
-    def reject(self, call: Call, wait_ns: int) -> None:
+    def reject(self, call: Call, use: Use) -> None:
         """Turn an attempt away, and say after how long it may come again."""
-        self.queue.remove(call)
-        self._over(call)
-        if self.limiter:
-            self.limiter.reject(self.env.now)
-        self.ended(call, REJECTED, wait_ns)
+        self._leave(call)
+        retry_after_ns = self.limiter.reject(use, self.env.now) if self.limiter else 0
+        self.ended(call, REJECTED, retry_after_ns)
 
     def use_of(self, call: Call) -> Use:
         """Return what admitting an attempt now reserves."""
@@ -215,8 +215,15 @@ class Provider:
             self._give_back(call)
             self.ended(call, outcome, 0)
 
+    def _leave(self, call: Call) -> None:
+        self.queue.remove(call)
+        call.end_ns = self.env.now
+        # It may have been the first in line, which waited for a limit that admits those behind it.
+        self.plan_dispatch()
+
     def _give_back(self, call: Call) -> None:
         request, now = call.request, self.env.now
+        call.end_ns = now
         self.held.remove(call.slot)
         if call.slot < self.slots:
             heappush(self.free, (now, call.slot))
@@ -227,8 +234,4 @@ class Provider:
             self.limiter.settle(call.reserved, self.used_by(call), call.start_ns, now)
         if self.cache and call.hit == 0:
             self.cache.abandon(request.workload.index, (request.number, call.index, call.attempt), now)
-        self._over(call)
         self.plan_dispatch()
-
-    def _over(self, call: Call) -> None:
-        call.is_over = True

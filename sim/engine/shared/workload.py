@@ -23,7 +23,11 @@ class Workload:
         self.uses = sorted({given.provider_of(call) for call in range(given.calls_per_request)})
         self.join_ns: list[int] = given.join_ns.tolist()
         self.service_ns: list[list[int]] = given.service_ns.tolist()
-        self.issued = 0
+        # Without faults a call can still be lost, to a limit that rejects it; the join needs all of them.
+        faults = given.faults
+        self.needs = faults.needs if faults else None
+        self.optional = faults.optional if faults else (False,) * given.branches
+        self.cancels = faults is None or faults.cancels
         self.first_attempts = 0
         self.more_attempts = 0
         self.active = 0
@@ -71,9 +75,13 @@ class Workload:
         return tokens.prefix[call] if tokens is not None else 0
 
     def first_token_ns(self, call: "Call") -> int:
-        """Return the time from an attempt's start to its first token."""
+        """Return the time from an attempt's start to its first token; a whole answer is not shorter."""
         tokens = self.given.tokens
-        return int(tokens.first_token_ns[call.request.position, call.index]) if tokens is not None else 0
+        if tokens is None:
+            return 0
+        first_token_ns = int(tokens.first_token_ns[call.request.position, call.index])
+        service_ns, outcome = self.service(call)
+        return min(first_token_ns, service_ns) if outcome == OK else first_token_ns
 
     def reserved_use(self, call: "Call", uncounted: int) -> Use:
         """Return what admitting an attempt reserves; `uncounted` input tokens do not count."""
