@@ -2,7 +2,11 @@
 
 from typing import Any
 
+from pydantic.json_schema import models_json_schema
+
 from sim.scenario.scenario import Scenario
+from sim.scenario.source import WORKLOAD_KEYS
+from sim.scenario.workloads import Workloads
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 UNITS = {"_ms": "Milliseconds.", "_tokens": "Tokens."}
@@ -11,6 +15,16 @@ EXTENDS = {
     "minLength": 1,
     "description": "Path of a parent file. Mappings merge, lists replace, null takes a key away.",
 }
+# One provider or several; the keys of one workload or a list of them.
+CHOICES: list[dict[str, Any]] = [
+    {"oneOf": [{"required": ["provider"]}, {"required": ["providers"]}]},
+    {
+        "oneOf": [
+            {"required": ["workflow", "load"], "properties": {"workloads": False}},
+            {"required": ["workloads"], "properties": dict.fromkeys(WORKLOAD_KEYS, False)},
+        ]
+    },
+]
 
 Schema = dict[str, Any]
 
@@ -20,11 +34,14 @@ def json_schema() -> Schema:
 
     A file that extends another may leave out whatever its parent states: for it nothing is required.
     """
-    whole = Scenario.model_json_schema(by_alias=True)
-    definitions = {name: _described(schema) for name, schema in whole.pop("$defs").items()}
-    definitions["Scenario"] = _described(whole)
+    _, generated = models_json_schema([(Scenario, "validation"), (Workloads, "validation")], by_alias=True)
+    definitions = {name: _described(schema) for name, schema in generated["$defs"].items()}
+    whole = definitions["Scenario"]
+    whole["properties"] |= definitions.pop("Workloads")["properties"]
     parts = {f"{name}Part": _part(schema) for name, schema in definitions.items()}
     parts["ScenarioPart"]["properties"]["extends"] = EXTENDS
+    whole["required"] = [key for key in whole["required"] if key not in WORKLOAD_KEYS]
+    whole["allOf"] = CHOICES
     return {
         "$schema": DIALECT,
         "title": "slotsim scenario",
