@@ -20,22 +20,24 @@ def draw_faults(scenario: Scenario, streams: Streams, draws: Draws) -> Faults | 
     """Return what may go wrong in a workload; None where nothing can.
 
     A first attempt takes the time that it would without faults; each further one has a stream of its own.
+    Attempts that the provider turns away hold their slots for as long as that takes.
     """
     if not scenario.has_faults:
         return None
     workflow, retry = scenario.workflow, scenario.workflow.retry
     shape = (len(draws.join_ns), len(workflow.branches), retry.attempts)
-    service_ns, jitter_ppm = np.empty((2, *shape), dtype=np.int64)
     outcome = np.empty(shape, dtype=np.int8)
+    service_ns, jitter_ppm = np.empty((2, *shape), dtype=np.int64)
     for index, branch in enumerate(workflow.branches):
         for attempt in range(retry.attempts):
             place = (slice(None), index, attempt)
             outcome[place] = draw_outcome(scenario, branch, streams, shape[0], attempt)
-            service_ns[place] = draws.service_ns[:, index]
-            if attempt:
-                service_ns[place] = draw_again(scenario, branch, streams, shape[0], attempt)
-            jitter = streams.stream(f"jitter.{attempt}", branch.id).random(shape[0]) * retry.jitter
-            jitter_ppm[place] = np.rint(jitter * PPM)
+            jitter_ppm[place] = draw_jitter(retry, branch, streams, shape[0], attempt)
+            service_ns[place] = (
+                draw_again(scenario, branch, streams, shape[0], attempt)
+                if attempt
+                else draws.service_ns[:, index]
+            )
         turned_away = outcome[:, index] == RATE_LIMITED
         service_ns[:, index][turned_away] = max(1, ms_to_ns(scenario.branch_failures(branch).rejection_ms))
     return Faults(
@@ -72,10 +74,17 @@ def draw_again(
     return np.maximum(1, ms_array_to_ns(drawn_ms))
 
 
+def draw_jitter(
+    retry: Retry, branch: WorkflowBranch, streams: Streams, requests: int, attempt: int
+) -> IntArray:
+    """Return by how many millionths the pause after an attempt is longer, for each request."""
+    uniform = streams.stream(f"jitter.{attempt}", branch.id).random(requests)
+    return np.rint(uniform * (retry.jitter * PPM)).astype(np.int64)
+
+
 def backoff_ns(retry: Retry, attempt: int) -> int:
     """Return the least pause after an attempt (0-based): exponential, up to its maximum."""
-    factor = min(retry.multiplier**attempt, retry.max_backoff_ms / max(retry.backoff_ms, 1e-9))
-    return min(ms_to_ns(retry.max_backoff_ms), ms_to_ns(retry.backoff_ms * factor))
+    return ms_to_ns(min(retry.backoff_ms * retry.multiplier**attempt, retry.max_backoff_ms))
 
 
 def optional_ns(values_ms: Sequence[float | None]) -> tuple[int | None, ...]:

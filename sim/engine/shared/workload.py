@@ -66,6 +66,8 @@ class Workload:
         faults = self.given.faults
         assert faults is not None
         least_ns = max(faults.backoff_ns[call.attempt], retry_after_ns)
+        if call.index >= self.given.branches:
+            return least_ns  # a join has no jitter drawn
         jitter_ppm = int(faults.jitter_ppm[call.request.position, call.index, call.attempt])
         return least_ns + least_ns * jitter_ppm // PPM
 

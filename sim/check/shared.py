@@ -1,0 +1,276 @@
+"""The checks on a run on shared providers: every attempt, every request, every workload accounted for."""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
+from sim.check.replay import check_isolated_replay
+from sim.check.report import CheckReport
+from sim.check.shared_grants import walk_provider
+from sim.check.shared_timeline import SharedTimeline, shared_timeline
+from sim.check.timeline import Timeline
+from sim.engine import NO_CALL, EngineInput, EngineOutput, OpenArrivals
+from sim.engine.interface import BoolArray
+from sim.engine.shared.interface import (
+    CANCELLED,
+    DEGRADED,
+    NO_SLOT,
+    OK,
+    SUCCEEDED,
+    TIMED_OUT,
+    SharedInput,
+    SharedOutput,
+    WorkloadInput,
+    shared_input,
+)
+from sim.engine.shared.model import run_shared
+from sim.errors import CheckError
+from sim.units import IntArray, sum_exact
+
+
+def check_shared(given: SharedInput, out: SharedOutput) -> CheckReport:
+    """Run every check on a run on shared providers.
+
+    Raises
+    ------
+    CheckError
+        The first rule broken.
+    """
+    if len(out.arrival_ns) == 0:
+        return CheckReport()
+    check_leaks(out)
+    for rule, broken in table_rules(given, out):
+        if broken.any():
+            raise shared_violation(out, int(np.argmax(broken)), rule)
+    line = shared_timeline(given, out)
+    for provider in range(len(given.providers)):
+        walk_provider(given, out, line, provider)
+    exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
+    return CheckReport(
+        requests=len(out.arrival_ns),
+        requests_exact=exact,
+        requests_bounded=len(out.arrival_ns) - exact,
+        calls_conserved=len(out.attempts.number),
+        isolated_replays=sum(replay_alone(workload) for workload in given.workloads),
+        active_integral_ns=sum(out.active_integral_ns),
+    )
+
+
+def replay_alone(workload: WorkloadInput) -> int:
+    """Replay a workload's first request alone, without faults; see `sim.check.replay`."""
+    alone = EngineInput(
+        slots=1,
+        allocation="fifo",
+        service_ns=workload.service_ns[:1],
+        join_ns=workload.join_ns[:1],
+        dependencies=workload.dependencies,
+        serial_order=workload.serial_order,
+        runs_parallel_at=workload.runs_parallel_at,
+        load=OpenArrivals(np.zeros(1, dtype=np.int64)),
+    )
+    return check_isolated_replay(alone, run_plain) if len(workload.join_ns) else 0
+
+
+def run_plain(given: EngineInput) -> EngineOutput:
+    """Run a plain input on the engine for shared providers."""
+    shared = shared_input(given)
+    out = run_shared(shared)
+    return view_of(out, np.arange(len(out.arrival_ns)), successful_calls(shared, out, 0))
+
+
+def check_leaks(out: SharedOutput) -> None:
+    """Make sure that every slot is free and every reservation settled at the end."""
+    if out.slots_held:
+        raise CheckError(f"conservation: {out.slots_held} slots are still held at the end of the run")
+    if out.tokens_outstanding:
+        raise CheckError(f"conservation: {out.tokens_outstanding} reserved tokens were never settled")
+
+
+def table_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, BoolArray]]:
+    """Yield (rule, whether each request breaks it), bool[requests] each."""
+    attempts = out.attempts
+    yield "was never answered", (out.completion_ns < out.arrival_ns) | (out.outcome < SUCCEEDED)
+    backwards = (attempts.start_ns < attempts.ready_ns) | (attempts.finish_ns < attempts.start_ns)
+    yield "made an attempt backwards in time", per_request(out, backwards)
+    yield "has an attempt whose time is not the one drawn", per_request(out, wrong_service(given, out))
+    yield "held a slot that another attempt held", per_request(out, double_booked(given, out))
+    yield (
+        "made an attempt before it arrived",
+        per_request(out, attempts.ready_ns < out.arrival_ns[attempts.number]),
+    )
+    joined = (out.join_start_ns >= 0) & (out.outcome <= DEGRADED)
+    yield "was answered without a join", (out.outcome <= DEGRADED) & ~joined
+    join_ns = np.zeros(len(out.arrival_ns), dtype=np.int64)
+    for index, workload in enumerate(given.workloads):
+        mine = (out.workload == index) & out.ran_parallel & joined & (not workload.join_holds_slot)
+        join_ns[mine] = workload.join_ns[out.position[mine]]
+        holds = (out.workload == index) & out.ran_parallel & workload.join_holds_slot
+        joined &= ~holds
+    yield (
+        "was not answered at the end of its join",
+        joined & (out.completion_ns != out.join_start_ns + join_ns),
+    )
+
+
+def per_request(out: SharedOutput, broken: BoolArray) -> BoolArray:
+    """Return which requests have an attempt that breaks a rule."""
+    found = np.zeros(len(out.arrival_ns), dtype=np.bool_)
+    found[out.attempts.number[broken]] = True
+    return found
+
+
+def wrong_service(given: SharedInput, out: SharedOutput) -> BoolArray:
+    """Return which attempts held their slot for another time than drawn; a cancelled one at most as long."""
+    attempts = out.attempts
+    took_ns = attempts.finish_ns - attempts.start_ns
+    drawn_ns = np.zeros(len(took_ns), dtype=np.int64)
+    for index, workload in enumerate(given.workloads):
+        mine = out.workload[attempts.number] == index
+        position, call = out.position[attempts.number[mine]], attempts.call[mine]
+        drawn_ns[mine] = drawn_service_ns(workload, position, call, attempts.attempt[mine])
+    held, cancelled = attempts.slot != NO_SLOT, attempts.outcome == CANCELLED
+    return np.asarray(held & np.where(cancelled, took_ns > drawn_ns, took_ns != drawn_ns))
+
+
+def drawn_service_ns(
+    workload: WorkloadInput, position: IntArray, call: IntArray, attempt: IntArray
+) -> IntArray:
+    """Return how long attempts hold their slots by the draws, their timeouts included."""
+    faults = workload.faults
+    if faults is None:
+        return np.asarray(workload.service_ns[position, call])
+    branch = np.minimum(call, workload.branches - 1)
+    service_ns = faults.service_ns[position, branch, attempt]
+    timeout_ns = np.array([np.iinfo(np.int64).max if one is None else one for one in faults.timeout_ns])
+    hangs = faults.outcome[position, branch, attempt] == TIMED_OUT
+    service_ns = np.where(hangs, timeout_ns[branch], np.minimum(service_ns, timeout_ns[branch]))
+    return np.where(call < workload.branches, service_ns, workload.service_ns[position, call])
+
+
+def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
+    """Return which attempts ran on a slot that another attempt still held."""
+    attempts = out.attempts
+    provider = np.zeros(len(attempts.number), dtype=np.int64)
+    for index, workload in enumerate(given.workloads):
+        mine = out.workload[attempts.number] == index
+        providers = np.array([workload.provider_of(call) for call in range(workload.calls_per_request)])
+        provider[mine] = providers[attempts.call[mine]]
+    held = np.flatnonzero(attempts.slot != NO_SLOT)
+    order = held[np.lexsort((attempts.start_ns[held], attempts.slot[held], provider[held]))]
+    later, earlier = order[1:], order[:-1]
+    same = (attempts.slot[later] == attempts.slot[earlier]) & (provider[later] == provider[earlier])
+    broken = np.zeros(len(attempts.number), dtype=np.bool_)
+    broken[later] = same & (attempts.start_ns[later] < attempts.finish_ns[earlier])
+    return broken
+
+
+def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, index: int) -> int:
+    """Hold one workload's latencies against its attempts, and Little's law; return how many were exact."""
+    workload, mine = given.workloads[index], np.flatnonzero(out.workload == index)
+    total_ns = sum_exact(out.latency_ns[mine])
+    if total_ns != out.active_integral_ns[index]:
+        what = f"active x time is {out.active_integral_ns[index]} ns, the latencies sum to {total_ns} ns"
+        raise CheckError(f"Little's law of workload {index}: {what}")
+    calls = successful_calls(given, out, index)
+    check_bound(workload, out, mine, calls)
+    simple = mine[is_simple(given, out, index)[mine]]
+    if len(simple) == 0:
+        return 0
+    provider = workload.provider_of(0)
+    caps = Timeline(line.instant_ns, line.active.sum(axis=0), line.cap(index, provider))
+    alone = EngineInput(
+        slots=given.providers[provider].most_slots,
+        allocation="fifo",
+        service_ns=workload.service_ns[out.position[simple]],
+        join_ns=workload.join_ns[out.position[simple]],
+        dependencies=workload.dependencies,
+        serial_order=workload.serial_order,
+        runs_parallel_at=workload.runs_parallel_at,
+        load=OpenArrivals(out.arrival_ns[simple]),
+    )
+    return check_list_scheduler(alone, view_of(out, simple, calls), caps).exact
+
+
+Calls = tuple[IntArray, IntArray, IntArray, IntArray]
+"""ready, start, finish and slot of the attempt that succeeded, int64[requests of the run, calls]."""
+
+
+def successful_calls(given: SharedInput, out: SharedOutput, index: int) -> Calls:
+    """Return the successful attempt at each call of a workload; `NO_CALL` where there is none."""
+    attempts = out.attempts
+    rows = np.flatnonzero((out.workload[attempts.number] == index) & (attempts.outcome == OK))
+    shape = (len(out.arrival_ns), given.workloads[index].calls_per_request)
+    columns = (attempts.ready_ns, attempts.start_ns, attempts.finish_ns, attempts.slot)
+    tables = []
+    for column in columns:
+        table = np.full(shape, NO_CALL, dtype=np.int64)
+        table[attempts.number[rows], attempts.call[rows]] = column[rows]
+        tables.append(table)
+    return tables[0], tables[1], tables[2], tables[3]
+
+
+def view_of(out: SharedOutput, requests: IntArray, calls: Calls) -> EngineOutput:
+    """Return some requests of one workload as a plain run's tables."""
+    ready_ns, start_ns, finish_ns, slot = (table[requests] for table in calls)
+    return EngineOutput(
+        user=out.user[requests],
+        ran_parallel=out.ran_parallel[requests],
+        arrival_ns=out.arrival_ns[requests],
+        completion_ns=out.completion_ns[requests],
+        ready_ns=ready_ns,
+        start_ns=start_ns,
+        finish_ns=finish_ns,
+        slot=slot,
+        active_integral_ns=0,
+        engine=out.engine,
+    )
+
+
+def is_simple(given: SharedInput, out: SharedOutput, index: int) -> BoolArray:
+    """Return which requests the list scheduler can know exactly (bool[requests of the run]).
+
+    Those whose calls all succeeded at their first attempt, beside no other, on one provider, without waiting
+    at a limited one, and whose branches did not wait for a first token.
+    """
+    workload, attempts = given.workloads[index], out.attempts
+    simple = (out.workload == index) & (out.outcome == SUCCEEDED)
+    uses = {workload.provider_of(call) for call in range(workload.calls_per_request)}
+    if len(uses) > 1:
+        return np.zeros_like(simple)
+    if workload.warm_first:
+        simple &= ~out.ran_parallel
+    troubled = (attempts.outcome != OK) | (attempts.attempt > 0)
+    provider = given.providers[uses.pop()]
+    if provider.limits.rates or len(provider.slots) > 1 or any(provider.reserved):
+        troubled |= attempts.start_ns > attempts.ready_ns
+    return np.asarray(simple & ~per_request(out, troubled))
+
+
+def check_bound(workload: WorkloadInput, out: SharedOutput, mine: IntArray, calls: Calls) -> None:
+    """Hold each delivered request to the realised times of the calls that its join needed."""
+    _, start_ns, finish_ns, slot = calls
+    service_ns = np.where(slot[mine] == NO_CALL, 0, finish_ns[mine] - start_ns[mine])
+    join_ns = np.where(out.ran_parallel[mine], workload.join_ns[out.position[mine]], 0)
+    least_ns = np.where(
+        out.ran_parallel[mine],
+        critical_paths_ns(service_ns, workload.dependencies) + join_ns,
+        service_ns.sum(axis=1),
+    )
+    # With k of n, a straggler that runs on after the join is not among the calls that the join needed.
+    late = (finish_ns[mine] > out.join_start_ns[mine][:, None]).any(axis=1)
+    broken = (out.outcome[mine] <= DEGRADED) & ~late & (out.latency_ns[mine] < least_ns)
+    if broken.any() and not workload.join_holds_slot:
+        raise shared_violation(out, int(mine[np.argmax(broken)]), "was answered before its calls could end")
+
+
+def shared_violation(out: SharedOutput, request: int, what: str) -> CheckError:
+    """Return the error for a request, with everything that happened to it."""
+    attempts = out.attempts
+    lines = [f"check violated ({out.engine} engine): request {request} {what}"]
+    lines.append(f"  arrived at {out.arrival_ns[request]} ns, answered at {out.completion_ns[request]} ns")
+    for row in np.flatnonzero(attempts.number == request).tolist():
+        times = f"ready {attempts.ready_ns[row]}, started {attempts.start_ns[row]}"
+        ended = f"ended {attempts.finish_ns[row]} ns on slot {attempts.slot[row]}"
+        lines.append(f"  attempt {attempts.attempt[row]} at call {attempts.call[row]}: {times}, {ended}")
+    return CheckError("\n".join(lines))

@@ -1,0 +1,86 @@
+"""When something happened in a shared run, who was active then, and what each workload's cap was."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sim.engine.shared.interface import SharedInput, SharedOutput
+from sim.units import IntArray
+
+
+@dataclass(frozen=True)
+class SharedTimeline:
+    """Instants (int64, ascending, distinct), active requests and slots at each.
+
+    Parameters
+    ----------
+    active
+        int64[workloads, instants], after what happened at the instant.
+    slots
+        int64[providers, instants].
+    """
+
+    given: SharedInput
+    instant_ns: IntArray
+    active: IntArray
+    slots: IntArray
+
+    def at(self, time_ns: IntArray) -> IntArray:
+        """Return the index of the instant at each time (any shape)."""
+        return np.searchsorted(self.instant_ns, time_ns)
+
+    def share(self, workload: int, provider: int) -> IntArray:
+        """Return a request's fair share at each instant, by number, or by weight where that counts."""
+        weights = np.array([[uses_weight(self.given, index, provider)] for index in range(len(self.active))])
+        total = np.maximum(1, (self.active * weights).sum(axis=0))
+        own = self.given.workloads[workload].weight
+        weight = own if self.given.providers[provider].allocation == "weighted" else 1
+        return np.asarray(np.maximum(1, self.slots[provider] * weight // total))
+
+    def cap(self, workload: int, provider: int) -> IntArray:
+        """Return how many slots one request of a workload may hold at each instant."""
+        shares = self.given.providers[provider].allocation in {"fair_share", "weighted"}
+        cap = self.share(workload, provider) if shares else self.slots[provider]
+        degree = self.given.workloads[workload].max_degree
+        return cap if degree is None else np.minimum(cap, degree)
+
+
+def uses_weight(given: SharedInput, workload: int, provider: int) -> int:
+    """Return what one active request of a workload counts for at a provider; 0 where it calls another."""
+    one = given.workloads[workload]
+    if all(one.provider_of(call) != provider for call in range(one.calls_per_request)):
+        return 0
+    return one.weight if given.providers[provider].allocation == "weighted" else 1
+
+
+def shared_timeline(given: SharedInput, out: SharedOutput) -> SharedTimeline:
+    """Return the timeline of a run, from its tables alone."""
+    attempts = out.attempts
+    steps = np.array([at_ns for provider in given.providers for at_ns, _ in provider.slots], dtype=np.int64)
+    instants = np.unique(
+        np.concatenate(
+            [
+                out.arrival_ns,
+                out.completion_ns,
+                attempts.ready_ns,
+                attempts.start_ns,
+                attempts.finish_ns,
+                steps,
+            ]
+        )
+    )
+    active = np.stack(
+        [
+            np.searchsorted(np.sort(out.arrival_ns[mine]), instants, side="right")
+            - np.searchsorted(np.sort(out.completion_ns[mine]), instants, side="right")
+            for mine in (out.workload == index for index in range(len(given.workloads)))
+        ]
+    )
+    slots = np.stack([slots_at(provider.slots, instants) for provider in given.providers])
+    return SharedTimeline(given, instants, active, slots)
+
+
+def slots_at(steps: tuple[tuple[int, int], ...], instants: IntArray) -> IntArray:
+    """Return a provider's concurrency at each instant."""
+    at_ns, slots = (np.array(column, dtype=np.int64) for column in zip(*steps, strict=True))
+    return np.asarray(slots[np.searchsorted(at_ns, instants, side="right") - 1])
