@@ -106,7 +106,7 @@ def draw_tokens(scenario: Scenario, streams: Streams, draws: Draws) -> Tokens | 
         drawn = draw_counts(scenario, branch, streams, requests)
         sent[:, index] = np.maximum(drawn[0], scenario.least_input_tokens(branch))
         received[:, index] = drawn[1]
-        first_token_ns[:, index] = draw_first_token(scenario, branch, streams, draws, sent[:, index])
+        first_token_ns[:, index] = draw_first_token(scenario, branch, streams, drawn[0])
     none = [0] * (calls - len(branches))
     return Tokens(
         input=sent,
@@ -129,20 +129,19 @@ def draw_counts(
 
 
 def draw_first_token(
-    scenario: Scenario, branch: WorkflowBranch, streams: Streams, draws: Draws, input_tokens: IntArray
+    scenario: Scenario, branch: WorkflowBranch, streams: Streams, input_tokens: IntArray
 ) -> IntArray:
     """Return the time from a call's start to its first token: stated, else overhead and prefill."""
     if branch.first_token_ms is not None:
-        drawn_ms = draw_values(
-            scenario, branch.first_token_ms, streams, len(draws.join_ns), "first_token", branch.id
+        first_ms = draw_values(
+            scenario, branch.first_token_ms, streams, len(input_tokens), "first_token", branch.id
         )
-        return ms_array_to_ns(drawn_ms)
-    if isinstance(branch.duration_ms, TokenDuration):
-        duration = branch.duration_ms
-        return ms_array_to_ns(
-            duration.service_ms(input_tokens.astype(np.float64), np.zeros(len(input_tokens)))
-        )
-    return np.zeros(len(input_tokens), dtype=np.int64)
+    elif isinstance(branch.duration_ms, TokenDuration):
+        sent = input_tokens.astype(np.float64)
+        first_ms = branch.duration_ms.service_ms(sent, np.zeros_like(sent))
+    else:
+        first_ms = np.zeros(len(input_tokens))
+    return ms_array_to_ns(first_ms)
 
 
 def calls_service_ns(draws: Draws, calls: int) -> IntArray:

@@ -42,7 +42,7 @@ def refusal(path: Path | str, overrides: tuple[str, ...] = ()) -> list[str]:
 
 
 def test_there_are_faults_of_every_sort() -> None:
-    assert len(INVALID) >= 80
+    assert len(INVALID) >= 170
 
 
 @pytest.mark.parametrize("path", INVALID, ids=lambda path: path.stem)
@@ -76,7 +76,8 @@ def test_states_all_faults_at_once(tmp_path: Path) -> None:
     assert refusal(path) == [
         f"{path}:3: name must be stated once; line 2 states it too",
         f"{path}:4: provider.concurrency must be >= 1 (got 0)",
-        f"{path}:4: provider.allocation must be one of fair_share, fifo, max_min (got 'random')",
+        f"{path}:4: provider.allocation must be one of fair_share, fifo, max_min, priority, weighted "
+        "(got 'random')",
         f"{path}:8: workflow.branches[0].duration_ms must be >= 1 (got 0)",
         f"{path}:9: workflow.branches[1].duration_ms is missing",
         f"{path}:10: workflow.joinoverhead_ms is not a known key; did you mean 'join_overhead_ms'?",
