@@ -12,7 +12,8 @@ from sim.engine import ALLOCATIONS, Progress
 from sim.engine_input import evaluate
 from sim.experiment import simulate
 from sim.interval import FASTER, Estimate
-from sim.result import PlanResult, Result
+from sim.plan_result import PlanResult
+from sim.result import Result
 from sim.scenario import Scenario
 from sim.units import ns_to_ms
 from sim.verdict import UNDECIDED

@@ -9,7 +9,8 @@ from sim.decide import KEEP_SERIAL, MERGE
 from sim.engine import Progress
 from sim.experiment import Precision, simulate
 from sim.interval import Difference, Estimate, paired_difference
-from sim.result import PlanResult, Result
+from sim.plan_result import PlanResult
+from sim.result import Result
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad
 

@@ -138,7 +138,7 @@ class Crew:
             self.progress(self.done + completed)
 
     def _counted(self, outcome: Outcome) -> Outcome:
-        self.done += len(outcome[0].latency_ns) + outcome[0].dropped
+        self.done += outcome[0].requests
         self._within(0)
         return outcome
 

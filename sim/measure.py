@@ -37,9 +37,9 @@ class Measured:
     figures
         By name, unit last; `Missing` where a figure cannot be shown.
     latency_ns
-        int64[kept]: the latencies after warm-up, in order of arrival.
-    dropped
-        How many requests the warm-up left out.
+        int64[delivered]: the latencies after warm-up, in order of arrival.
+    requests, dropped
+        How many requests there were, and how many of them the warm-up left out.
     note
         What the warm-up has to say, if anything.
     backlog
@@ -56,6 +56,7 @@ class Measured:
 
     figures: Figures
     latency_ns: IntArray
+    requests: int
     dropped: int
     note: str | None
     backlog: Backlog
@@ -93,6 +94,7 @@ def measure(scenario: Scenario, run: Run) -> Measured:
     return Measured(
         figures=request_figures(scenario, out, accounts, kept) | run_figures(run) | shared_figures(run, kept),
         latency_ns=out.latency_ns[kept & accounts.delivered],
+        requests=out.requests,
         dropped=dropped,
         note=note,
         backlog=backlog(out.arrival_ns, out.completion_ns),

@@ -12,10 +12,13 @@ from typing import Any
 from sim.capacity import FlipTable, Level
 from sim.comparison import Comparison, PlanDifference
 from sim.decide import Criterion, Verdict
+from sim.decision import Decision
 from sim.interval import Difference, Estimate
 from sim.measure import WarmupRule, warmup_rule
+from sim.objective import SloVerdict
 from sim.percentile import Missing
-from sim.result import Decision, PeriodResult, PlanResult, Result, SloVerdict
+from sim.plan_result import PeriodResult, PlanResult
+from sim.result import Result
 from sim.verdict import MeasuredDecision
 
 
@@ -119,6 +122,7 @@ def plan_summary(plan: PlanResult) -> dict[str, Any]:
         "expected": [{**asdict(item), "value": plain(item.value)} for item in plan.expected],
         "warmup_requests_dropped": list(plan.dropped),
         "periods": [period_summary(period) for period in plan.periods],
+        "workloads": {one.name: figures_summary(one.estimates) for one in plan.workloads},
         "checks": {**asdict(plan.checks), "requests_violated": plan.checks.requests_violated},
     }
 
@@ -151,7 +155,9 @@ def decision_summary(decision: Decision) -> dict[str, Any]:
         "arithmetic": [
             {"active_requests": at.active_requests, **at.evaluation.to_dict()} for at in decision.arithmetic
         ],
+        "by_plan": {name: measured_summary(each) for name, each in decision.by_plan.items()},
         "by_period": {name: measured_summary(each) for name, each in decision.by_period.items()},
+        "by_workload": {name: measured_summary(each) for name, each in decision.by_workload.items()},
     }
 
 
@@ -188,6 +194,7 @@ def slo_summary(verdict: SloVerdict) -> dict[str, Any]:
     return {
         "rule": str(verdict.rule),
         "plan": verdict.plan,
+        "workload": verdict.workload,
         "value": plain(verdict.value.mean),
         "half_width_95": plain(verdict.value.half_width),
         "verdict": verdict.verdict,

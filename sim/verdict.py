@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sim.decide import MERGE, Verdict, judge, recommend_degree
 from sim.interval import Difference, paired_difference
@@ -56,13 +56,18 @@ def measured_decision(
     parallel_ms: Sequence[Figure],
     extra_cost_micros: float,
     deterministic: bool,
+    *,
+    prefix_reuse_ratio: float | None = None,
 ) -> MeasuredDecision:
-    """Judge the mean latencies of serial and parallel, one per replication and in the same order."""
+    """Judge the mean latencies of serial and parallel, one per replication and in the same order.
+
+    `prefix_reuse_ratio` is what a prefix cache was measured to serve; None where the scenario states it.
+    """
     difference = paired_difference(serial_ms, parallel_ms, deterministic=deterministic)
     if math.isnan(difference.mean):
         reason = f"{UNDECIDED}: the saving is {difference.reason}"
         return MeasuredDecision(UNDECIDED, difference, extra_cost_micros, None, None, None, reason)
-    judged = Judge(scenario, extra_cost_micros)
+    judged = Judge(scenario, extra_cost_micros, prefix_reuse_ratio)
     verdict = judged.at(-difference.mean)
     low, high = difference.low, difference.high
     if low is None or high is None or judged.merges(-high) == judged.merges(-low):
@@ -82,9 +87,18 @@ def measured_decision(
 class Judge:
     """The four criteria as a function of the saving alone."""
 
-    def __init__(self, scenario: Scenario, extra_cost_micros: float) -> None:
+    def __init__(
+        self, scenario: Scenario, extra_cost_micros: float, prefix_reuse_ratio: float | None
+    ) -> None:
         # Queueing is in the measured saving already, so all of the provider's slots are at hand.
         self.plan = scenario.parallel_plan(scenario.provider.concurrency)
+        cache = scenario.provider.prefix_cache
+        if cache is not None and prefix_reuse_ratio is not None:
+            self.plan = replace(
+                self.plan,
+                prefix_reuse_ratio=prefix_reuse_ratio,
+                cached_input_price_ratio=cache.read_price_ratio,
+            )
         self.degree = recommend_degree(self.plan, scenario.criteria.min_marginal_gain_ratio)
         self.limit = scenario.criteria.max_micros_per_saved_ms
         self.extra_cost_micros = extra_cost_micros

@@ -143,6 +143,11 @@ def draw_values(  # noqa: PLR0917  each is one part of the key of a stream
 
 
 def is_deterministic(scenario: Scenario) -> bool:
+    """Return whether nothing in any of its workloads is drawn at random."""
+    return all(_part_is_deterministic(part) for part in scenario.parts)
+
+
+def _part_is_deterministic(scenario: Scenario) -> bool:
     """Return whether nothing is drawn at random: fixed times, or times and arrivals from a trace's rows."""
     load = scenario.load
     random_arrivals = scenario.rates is not None or (isinstance(load, OpenLoad) and load.arrivals != "fixed")

@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import parallel_plans
 
 from sim.cost import (
     break_even_reuse_ratio,
@@ -20,6 +19,7 @@ from sim.cost import (
     shared_context_tokens,
 )
 from sim.plan import Branch, ParallelPlan
+from tests.strategies import parallel_plans
 
 
 def sample(carrying: int = 2, **changes: Any) -> ParallelPlan:

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from strategies import parallel_plans
 
 from sim.cost import extra_cost_micros
 from sim.decide import (
@@ -25,6 +24,7 @@ from sim.errors import PlanError
 from sim.plan import Branch, ParallelPlan
 from sim.schedule import schedule_plan
 from sim.units import Number
+from tests.strategies import parallel_plans
 
 VECTORS = json.loads((Path(__file__).parent / "data" / "plan_vectors.json").read_text())["cases"]
 

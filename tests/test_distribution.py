@@ -76,7 +76,7 @@ def test_asking_for_more_does_not_change_the_first(written: Any, seed: int, n: i
         (EACH[5], stats.uniform(100, 320)),
         (EACH[6], stats.triang(50 / 320, 100, 320)),
     ],
-    ids=str,
+    ids=["exponential", "lognormal", "lognormal-percentiles", "gamma", "uniform", "triangular"],
 )
 def test_moments_and_law_are_those_of_the_textbook(written: Any, law: Any) -> None:
     distribution = duration(written)

@@ -3,7 +3,6 @@ from itertools import pairwise
 
 import pytest
 from hypothesis import given
-from strategies import Problem, dependency_graphs, scheduling_problems
 
 from sim.errors import PlanError
 from sim.plan import Branch
@@ -17,6 +16,7 @@ from sim.schedule import (
     schedule_branches,
     serial_order,
 )
+from tests.strategies import Problem, dependency_graphs, scheduling_problems
 
 
 def schedule_tick_by_tick(problem: Problem) -> NsSchedule:
