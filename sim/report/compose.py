@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sim.capacity import FlipTable
 from sim.comparison import Comparison, flip_sentence, plan_differences
+from sim.plan_result import PlanResult
 from sim.report.content import Card, Reading, ReportContent, Section
 from sim.report.sections.decision import decision
 from sim.report.sections.differences import differences
@@ -17,7 +18,7 @@ from sim.report.sections.slots import slots
 from sim.report.sections.time import time
 from sim.report.shown import ms_estimate, plus_minus
 from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED, setting_words, slug
-from sim.result import PlanResult, Result
+from sim.result import Result
 from sim.verdict import UNDECIDED
 
 

@@ -8,9 +8,10 @@ from sim.capacity import PlanFigure
 from sim.decide import KEEP_SERIAL, MERGE
 from sim.interval import FASTER, SLOWER
 from sim.measure import warmup_rule
+from sim.plan_result import PeriodResult, PlanResult
 from sim.report.content import Cell, Mark
 from sim.report.shown import count, trimmed
-from sim.result import PeriodResult, PlanResult, Result
+from sim.result import Result
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
 from sim.scenario.model import WarmupCut

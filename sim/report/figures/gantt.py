@@ -6,11 +6,12 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from sim.plan_result import PlanResult
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import BRANCH_STYLES, INK, PAPER, thousands
+from sim.report.figures.style import BRANCH_STYLES, PAPER, thousands
 from sim.report.words import plan_name
-from sim.result import PlanResult, Result
+from sim.result import Result
 from sim.simulation import Run
 from sim.tables import JOIN
 from sim.units import NS_PER_MS
@@ -64,17 +65,29 @@ def last_finish_ms(run: Run, requests: int) -> float:
 
 def paint_plan(axes: Axes, plan: PlanResult, requests: int, end_ms: float) -> None:
     out = plan.runs[0].out
-    start_ms = float(out.start_ns[:requests][out.called[:requests]].min() / NS_PER_MS)
-    for request, call in zip(*np.nonzero(out.called[:requests]), strict=True):
-        left = out.start_ns[request, call] / NS_PER_MS
-        width = out.finish_ns[request, call] / NS_PER_MS - left
-        slot = out.slot[request, call]
+    called, slot = out.called[:requests], out.slot[:requests]
+    left_ms, right_ms = out.start_ns[:requests] / NS_PER_MS, out.finish_ns[:requests] / NS_PER_MS
+    start_ms = float(left_ms[called].min())
+    for call in range(called.shape[1]):
+        made = called[:, call]
         color, hatch = BRANCH_STYLES[call % len(BRANCH_STYLES)]
         axes.barh(
-            slot, width, left=left, height=0.86, color=color, hatch=hatch, edgecolor=PAPER, linewidth=0.6
+            slot[made, call],
+            (right_ms - left_ms)[made, call],
+            left=left_ms[made, call],
+            height=0.86,
+            color=color,
+            hatch=hatch,
+            edgecolor=PAPER,
+            linewidth=0.6,
         )
-        if width >= LABEL_FROM_SHARE * (end_ms - start_ms):
-            axes.text(left + width / 2, slot, str(request), ha="center", va="center", fontsize=6.5, color=INK)
+    room_ms = LABEL_FROM_SHARE * (end_ms - start_ms)
+    for request, call in zip(*np.nonzero(called & (right_ms - left_ms >= room_ms)), strict=True):
+        middle_ms = (left_ms + right_ms)[request, call] / 2
+        place = middle_ms, float(slot[request, call])
+        number = axes.text(*place, str(request), ha="center", va="center", fontsize=6.5)
+        # It lies within its bar; measuring each would take longer than all else.
+        number.set_in_layout(False)
     axes.set_title(plan_name(plan))
     axes.set_ylabel("slot")
     axes.set_ylim(slots_shown(plan.runs[0], requests) - 0.4, -0.6)

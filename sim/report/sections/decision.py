@@ -5,11 +5,12 @@ from collections.abc import Iterator, Sequence
 from sim.comparison import Comparison
 from sim.cost import carriers, parallel_cost_micros, serial_cost_micros
 from sim.decide import Criterion, fair_concurrency
+from sim.decision import ArithmeticDecision
 from sim.report.content import Block, Cell, Paragraph, Section, Table
 from sim.report.figures.price import Priced, price_figure
 from sim.report.shown import BLANK, Show, fixed, missing, ms, plus_minus, trimmed
 from sim.report.words import decision_cell
-from sim.result import ArithmeticDecision, Result
+from sim.result import Result
 from sim.verdict import MeasuredDecision
 
 PRICE_HEADINGS = (

@@ -3,6 +3,8 @@
 from sim.comparison import Comparison
 from sim.expected import Expected
 from sim.interval import Estimate
+from sim.objective import MET, MISSED, SloVerdict
+from sim.plan_result import PlanResult
 from sim.report.content import Cell, Mark, Paragraph, Section, Table
 from sim.report.shown import (
     BLANK,
@@ -14,7 +16,7 @@ from sim.report.shown import (
     trimmed,
 )
 from sim.report.words import plan_cell
-from sim.result import MET, MISSED, PlanResult, Result, SloVerdict
+from sim.result import Result
 from sim.units import NS_PER_S
 
 FIGURE_WORDS = {"latency_ms_mean": "mean latency, ms", "waiting_ms_mean": "mean wait of a call, ms"}

@@ -1,12 +1,13 @@
 """The flip table: every plan in every scenario on one row."""
 
 from sim.comparison import Comparison
+from sim.plan_result import PlanResult
 from sim.report.content import Cell, Paragraph, Section, Table
 from sim.report.figures.mean_latency import mean_latency
 from sim.report.sections.decision import price_drawing
 from sim.report.shown import BLANK, ms_estimate, number_estimate, percent_estimate
 from sim.report.words import decision_cell, plan_cell
-from sim.result import PlanResult, Result
+from sim.result import Result
 
 HEADINGS = (
     "Scenario",

@@ -5,11 +5,12 @@ from collections.abc import Callable, Sequence
 from sim.comparison import Comparison
 from sim.interval import Estimate
 from sim.percentile import Missing
+from sim.plan_result import PlanResult
 from sim.report.content import Bullets, Cell, Section, Table
 from sim.report.figures.latency import latency_distribution
 from sim.report.shown import missing, ms, ms_estimate, number_estimate, percent_estimate
 from sim.report.words import plan_cell
-from sim.result import PlanResult, Result
+from sim.result import Result
 
 LEVELS = ("p50", "p90", "p95", "p99", "p99_9")
 Show = Callable[[Estimate], Cell]
@@ -54,7 +55,11 @@ def latency(comparison: Comparison, names: Sequence[str]) -> Section:
     pairs = zip(comparison.results, names, strict=True)
     distributions = [latency_distribution(result, name) for result, name in pairs]
     tables = [figures_table(result) for result in comparison.results]
-    return Section("latency", "Latency", (*distributions, Bullets(PERCENTILE_WORDS), *tables))
+    words = Bullets(PERCENTILE_WORDS)
+    # Words fill the place beside a drawing where the tables are too wide for it.
+    wide = any(table.is_wide for table in tables)
+    ending = (words, *tables) if wide else (*tables, words)
+    return Section("latency", "Latency", (*distributions, *ending))
 
 
 def figures_table(result: Result) -> Table:

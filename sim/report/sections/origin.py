@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from sim.comparison import Comparison
-from sim.report.content import Bullets, Cell, Section, Table
+from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.words import warmup_words
 from sim.result import Result
 from sim.summary import provenance
@@ -46,7 +46,7 @@ def origin(comparison: Comparison, command: str | None) -> Section:
         (Cell(""), *(Cell(result.scenario.name) for result in comparison.results)),
         tuple(rows(comparison.results)),
     )
-    blocks = (table,) if command is None else (Bullets((f"Command: {command}",)), table)
+    blocks = (table,) if command is None else (Paragraph(f"Command: {command}"), table)
     return Section("provenance", "Provenance", blocks)
 
 
