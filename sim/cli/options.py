@@ -17,6 +17,11 @@ if TYPE_CHECKING:
 
 ScenarioFile = Annotated[str, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")]
 ScenarioFiles = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).")]
+AnyScenarioFiles = Annotated[
+    list[str] | None, typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).")
+]
+Theory = Annotated[bool, typer.Option("--theory", help="Hold the simulator against queueing theory.")]
+Quick = Annotated[bool, typer.Option("--quick", help="With --theory: the cheap cases alone.")]
 Sets = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="KEY.PATH=VALUE", help="State a value over the file; repeatable."),

@@ -7,6 +7,7 @@ import typer
 
 import sim
 from sim.cli.options import (
+    AnyScenarioFiles,
     AsJson,
     Curve,
     KeepTables,
@@ -15,11 +16,13 @@ from sim.cli.options import (
     Plans,
     PrecisionFigure,
     PrecisionText,
+    Quick,
     Replications,
     ScenarioFile,
     ScenarioFiles,
     Seed,
     Sets,
+    Theory,
     Warmup,
     Workers,
     overrides,
@@ -28,12 +31,13 @@ from sim.cli.options import (
 )
 from sim.cli.reading import read_all, read_different
 from sim.cli.terminal import complain, say, say_json, wrote
-from sim.errors import CheckError
+from sim.errors import ArgumentError, CheckError
 
 if TYPE_CHECKING:
     from sim.result import Result
 
 SLO_MISSED = 1
+THEORY_CONTRADICTED = 1
 
 
 def run(
@@ -111,7 +115,9 @@ def compare(
 
 
 def verify(
-    files: ScenarioFiles,
+    files: AnyScenarioFiles = None,
+    theory: Theory = False,
+    quick: Quick = False,
     seed: Seed = None,
     sets: Sets = None,
     plans: Plans = None,
@@ -119,7 +125,17 @@ def verify(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate scenarios and show what the checks found."""
+    """Simulate scenarios and show what the checks found; or hold the simulator against queueing theory."""
+    if theory:
+        refuse_beside_theory(
+            files, {"--seed": seed, "--set": sets, "--plan": plans, "--replications": replications}
+        )
+        verify_theory(quick, workers, as_json=as_json)
+        return
+    if quick:
+        raise ArgumentError("--quick", "must come with --theory", quick)
+    if not files:
+        raise ArgumentError("SCENARIO", "must be given, or --theory", None)
     from sim.cli.show_checks import checks_parts, checks_summary, verified
 
     scenarios = read_all(files, overrides(sets, seed, replications, plans=plans))
@@ -132,6 +148,26 @@ def verify(
     if stories:
         complain("\n".join(stories))
         raise typer.Exit(CheckError.exit_code)
+
+
+def refuse_beside_theory(files: Sequence[str] | None, options: dict[str, object]) -> None:
+    """Refuse what would change nothing: the cases have their own scenarios, seeds and replications."""
+    for name, value in {"SCENARIO": files, **options}.items():
+        if value not in (None, []):
+            raise ArgumentError(name, "must be left out beside --theory", value)
+
+
+def verify_theory(quick: bool, workers: int | None, *, as_json: bool) -> None:
+    """Show the table of theory against simulation; end with 1 where a row fails."""
+    from sim.cli.show_theory import theory_parts, theory_table
+
+    table = theory_table(quick, workers, quiet=as_json)
+    if as_json:
+        say_json(table.to_dict())
+    else:
+        say(*theory_parts(table))
+    if not table.passed:
+        raise typer.Exit(THEORY_CONTRADICTED)
 
 
 def end_with_slo(results: "Sequence[Result]") -> None:

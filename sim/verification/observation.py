@@ -1,0 +1,70 @@
+"""What the cases look at in a run, after warm-up: the values that theory has something to say of.
+
+Times are ms, rates per second. A random figure is one value per replication; a fixed one is every value
+that occurs, so that theory has to be right about each request.
+"""
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from sim.measure import Measured
+from sim.simulation import Run
+from sim.units import NS_PER_MS, NS_PER_S, ns_to_ms, sum_exact
+
+Observe = Callable[[Run, Measured], Sequence[float]]
+
+
+def mean_wait_ms(_run: Run, measured: Measured) -> list[float]:
+    """Return the mean wait of a call, calls without a wait included."""
+    return [float(measured.figures["waiting_ms_mean"])]
+
+
+def mean_latency_ms(_run: Run, measured: Measured) -> list[float]:
+    """Return the mean latency of a request."""
+    return [float(measured.figures["latency_ms_mean"])]
+
+
+def latency_p50_ms(_run: Run, measured: Measured) -> list[float]:
+    """Return the median latency."""
+    return [float(measured.figures["latency_ms_p50"])]
+
+
+def latency_p95_ms(_run: Run, measured: Measured) -> list[float]:
+    """Return the 95th percentile of the latency."""
+    return [float(measured.figures["latency_ms_p95"])]
+
+
+def share_waiting(run: Run, measured: Measured) -> list[float]:
+    """Return the share of calls that wait at all."""
+    kept = run.out.waiting_ns[measured.dropped :][run.out.called[measured.dropped :]]
+    return [float(np.mean(kept > 0))]
+
+
+def utilisation(run: Run, measured: Measured) -> list[float]:
+    """Return the share of slot-time in use from the first request kept to the last arrival."""
+    start_ns, end_ns = int(run.out.arrival_ns[measured.dropped]), int(run.out.arrival_ns[-1])
+    return [run.busy_ns(start_ns, end_ns) / run.available_ns(start_ns, end_ns)]
+
+
+def throughput_per_s(run: Run, measured: Measured) -> list[float]:
+    """Return requests issued per second, counted from the first request kept to the last."""
+    issued_ns = run.out.arrival_ns[measured.dropped :]
+    return [(len(issued_ns) - 1) * NS_PER_S / int(issued_ns[-1] - issued_ns[0])]
+
+
+def users_by_littles_law(run: Run, measured: Measured) -> list[float]:
+    """Return throughput x (mean latency + mean think time), which is the number of users."""
+    think_ns = getattr(run.given.load, "think_ns", np.zeros(1, dtype=np.int64))
+    turn_ms = mean_latency_ms(run, measured)[0] + float(think_ns[measured.dropped :].mean()) / NS_PER_MS
+    return [throughput_per_s(run, measured)[0] * turn_ms / 1000]
+
+
+def littles_law_gap_ns(run: Run, _measured: Measured) -> list[float]:
+    """Return active requests x time minus the sum of the latencies, over the whole run and exactly."""
+    return [float(run.out.active_integral_ns - sum_exact(run.out.latency_ns))]
+
+
+def every_latency_ms(_run: Run, measured: Measured) -> list[float]:
+    """Return every latency that occurs."""
+    return [ns_to_ms(latency_ns) for latency_ns in np.unique(measured.latency_ns).tolist()]
