@@ -62,7 +62,7 @@ def workload(
     graph = tuple(map(tuple, dependencies)) if dependencies else ((),) * branches
     order = serial_order(graph)
     if join_slot_ms is not None:
-        service_ns = np.insert(service_ns, branches, in_ns(join_slot_ms), axis=1)
+        service_ns = np.insert(service_ns, branches, ms([join_slot_ms]), axis=1)
         graph += (tuple(range(branches)),)
     return WorkloadInput(
         service_ns=service_ns,

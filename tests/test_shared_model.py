@@ -57,13 +57,13 @@ def altered(given: EngineInput, workload: dict[str, Any], provider: dict[str, An
 
 
 @given(contended_inputs())
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_a_plain_run_is_the_plain_model(given: EngineInput) -> None:
     assert same(checked(shared_input(given)), run(given))
 
 
 @given(contended_inputs(), st.integers(-3, 3), st.integers(1, 9))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 def test_one_workload_of_one_class_gets_what_it_got_before(
     given: EngineInput, priority: int, weight: int
 ) -> None:
@@ -73,7 +73,7 @@ def test_one_workload_of_one_class_gets_what_it_got_before(
 
 
 @given(contended_inputs(), st.booleans(), st.data())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_what_does_not_bind_changes_nothing(given: EngineInput, lends: bool, data: st.DataObject) -> None:
     provider = {
         "reserved": (data.draw(st.integers(0, given.slots)),),
@@ -93,7 +93,7 @@ def test_what_does_not_bind_changes_nothing(given: EngineInput, lends: bool, dat
 
 
 @given(contended_inputs(), contended_inputs())
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_workloads_on_providers_of_their_own_do_not_meet(one: EngineInput, other: EngineInput) -> None:
     workloads: list[WorkloadInput] = []
     providers: list[ProviderInput] = []
