@@ -1,8 +1,11 @@
 """Hypothesis strategies that several test files share."""
 
+import numpy as np
 from hypothesis import strategies as st
 
+from sim.engine import ALLOCATIONS, ClosedUsers, EngineInput, OpenArrivals
 from sim.plan import Branch, ParallelPlan
+from sim.schedule import serial_order
 
 Problem = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]
 
@@ -53,4 +56,53 @@ def parallel_plans(draw: st.DrawFn) -> ParallelPlan:
         cached_input_price_ratio=draw(ratios),
         baseline_ms=draw(st.none() | st.integers(1, 3_000)),
         baseline_cost_micros=draw(st.none() | st.integers(1, 5_000)),
+    )
+
+
+@st.composite
+def closed_users(draw: st.DrawFn, requests: int, tick_ns: int) -> ClosedUsers:
+    """Return users who think for a few ticks or not at all, and whose number goes up and down."""
+    users = draw(st.lists(st.integers(0, 6), min_size=1, max_size=5))
+    gaps = draw(st.lists(st.integers(1, 6), min_size=len(users), max_size=len(users)))
+    at_ns = [sum(gaps[:step]) * tick_ns for step in range(len(users) + 1)]
+    ends = draw(st.none() | st.integers(0, 9))
+    thinks = draw(st.lists(st.sampled_from([0, 0, 1, 4, 9]), min_size=requests, max_size=requests))
+    return ClosedUsers(
+        steps=tuple(zip(at_ns[:-1], [users[0] or 1, *users[1:]], strict=True)),
+        think_ns=np.array(thinks, dtype=np.int64) * tick_ns,
+        end_ns=None if ends is None else at_ns[-1] + ends * tick_ns,
+    )
+
+
+@st.composite
+def open_arrivals(draw: st.DrawFn, requests: int, tick_ns: int) -> OpenArrivals:
+    """Return arrivals on a grid of ticks, many of them together."""
+    gaps = draw(st.lists(st.sampled_from([0, 0, 1, 2]), min_size=requests, max_size=requests))
+    return OpenArrivals(np.cumsum(np.array(gaps, dtype=np.int64)) * tick_ns)
+
+
+@st.composite
+def engine_inputs(draw: st.DrawFn) -> EngineInput:
+    """Return any run of up to 30 requests: short times on a grid of ticks, so that much happens at once."""
+    requests, branches = draw(st.integers(0, 30)), draw(st.integers(1, 4))
+    tick_ns = draw(st.sampled_from([1, 3, 10**9, 10**12]))
+    graph = draw(dependency_graphs(branches)) if draw(st.booleans()) else ((),) * branches
+    order = serial_order(graph)
+    if draw(st.booleans()):  # a join that holds a slot is one more call
+        graph = (*graph, tuple(range(branches)))
+    slots = draw(st.sampled_from([1, 2, 3, 4, 5, 6, 7, 60, 5_000]))
+    plans = st.sampled_from([[True], [False], [True, False], [False, True, True]])
+    chosen = draw(plans)
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    longest = draw(st.integers(1, 5))
+    return EngineInput(
+        slots=slots,
+        allocation=draw(st.sampled_from(ALLOCATIONS)),
+        service_ns=rng.integers(1, longest, (requests, len(graph)), endpoint=True) * tick_ns,
+        join_ns=rng.choice([0, 0, 1, 2, 3], requests) * tick_ns,
+        dependencies=graph,
+        serial_order=order,
+        runs_parallel_at=np.resize(np.array(chosen), slots + 1),
+        load=draw(closed_users(requests, tick_ns) | open_arrivals(requests, tick_ns)),
+        max_degree=draw(st.none() | st.integers(1, 3)),
     )

@@ -65,7 +65,10 @@ class ClosedSource:
                 self.state[user] = AWAY
 
     def completed(self, number: int, user: int) -> None:
-        """Send the user off to think about the answer to request `number`."""
+        """Let the user leave, if fewer are wanted by now, or think about the answer to request `number`."""
+        if user >= self.users:
+            self.state[user] = AWAY
+            return
         think_ns = self.think_ns[number]
         if think_ns == 0:
             self.come_back(user)
