@@ -7,7 +7,7 @@ from sim.capacity import FlipTable
 from sim.comparison import Comparison, flip_sentence, plan_differences
 from sim.plan_result import PlanResult
 from sim.report.content import Card, Reading, ReportContent, Section
-from sim.report.sections.decision import decision
+from sim.report.sections.decision import decision, serial_and_other
 from sim.report.sections.differences import differences
 from sim.report.sections.evidence import checks, slo, theory
 from sim.report.sections.glance import glance
@@ -84,11 +84,12 @@ def headline(comparison: Comparison) -> str:
     if measured is None or math.isnan(measured.saved_ms):
         return verdict
     overloaded = any(plan.stability.label == OVERLOADED for plan in result.plans)
+    other = serial_and_other(result)[1].label
     ending = ", in an overloaded run" if overloaded else ""
     if measured.saved_ms == 0:
-        return f"{verdict}: parallel takes as long as serial{ending}"
+        return f"{verdict}: {other} takes as long as serial{ending}"
     saved = plus_minus(abs(measured.saved_ms), measured.difference.half_width, 1)
-    return f"{verdict}: parallel {'saves' if measured.saved_ms > 0 else 'loses'} {saved} ms{ending}"
+    return f"{verdict}: {other} {'saves' if measured.saved_ms > 0 else 'loses'} {saved} ms{ending}"
 
 
 def flip_headline(comparison: Comparison, decisions: set[str]) -> str:
@@ -104,7 +105,8 @@ def flip_headline(comparison: Comparison, decisions: set[str]) -> str:
 
 def subtitle(comparison: Comparison) -> str:
     """Return what was asked, and of which workflows."""
-    workflows = dict.fromkeys(result.scenario.workflow.name for result in comparison.results)
+    parts = (part for result in comparison.results for part in result.scenario.parts)
+    workflows = dict.fromkeys(part.workflow.name for part in parts)
     return f"Does running the calls of {', '.join(workflows)} in parallel pay?"
 
 

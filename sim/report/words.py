@@ -57,7 +57,10 @@ def level_cell(figure: PlanFigure, text: str) -> Cell:
 def setting_words(scenario: Scenario) -> str:
     """Return the load and the provider in one line."""
     provider = scenario.provider
-    return f"{load_words(scenario)}; {provider.concurrency:,} slots, {ALLOCATIONS[provider.allocation]}"
+    parts = scenario.parts
+    several = len(parts) > 1
+    loads = [f"{part.part_name}: {load_words(part)}" if several else load_words(part) for part in parts]
+    return f"{'; '.join(loads)}; {provider.concurrency:,} slots, {ALLOCATIONS[provider.allocation]}"
 
 
 def load_words(scenario: Scenario) -> str:
@@ -100,6 +103,12 @@ def warmup_words(result: Result) -> str:
         )
         return f"{cut} left out"
     return f"left out by MSER-5{stated}"
+
+
+def attempts_words(result: Result) -> str:
+    """Return what drawings of calls leave out where calls may take several attempts; empty where none do."""
+    shared = result.plans[0].runs[0].shared is not None
+    return " Of a call with several attempts the one that counted is drawn." if shared else ""
 
 
 def slug(text: str) -> str:

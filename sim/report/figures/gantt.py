@@ -10,7 +10,7 @@ from sim.plan_result import PlanResult
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BRANCH_STYLES, PAPER, thousands
-from sim.report.words import plan_name
+from sim.report.words import attempts_words, plan_name
 from sim.result import Result
 from sim.simulation import Run
 from sim.tables import JOIN
@@ -37,7 +37,7 @@ def gantt(result: Result, name: str) -> Figure:
     each = ", ".join(f"{plan.label} {shown[plan.label]:,}" for plan in result.plans)
     caption = (
         f"First replication, first requests ({each}); numbers are requests in order of arrival. "
-        "Each bar is a call on its slot; joins that hold no slot are not drawn."
+        "Each bar is a call on its slot; joins that hold no slot are not drawn." + attempts_words(result)
     )
     description = f"Bars on slots over time, coloured by branch. Requests shown: {each}."
     title = f"Slots of the first requests: {result.scenario.name}"

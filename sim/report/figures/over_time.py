@@ -12,7 +12,7 @@ from sim.report.figures.drawing import drawn
 from sim.report.figures.style import INK, MUTED, Look, legend_above, line_style, plan_styles, thousands
 from sim.report.shown import ms, trimmed
 from sim.report.steps import StepFunction, active_requests, binned, queue_length, slots_in_use
-from sim.report.words import plan_name
+from sim.report.words import attempts_words, plan_name
 from sim.result import Result
 from sim.units import NS_PER_MS, NS_PER_S, FloatArray, IntArray, s_to_ns
 
@@ -110,12 +110,12 @@ def finish(column: Sequence[Axes], result: Result) -> None:
 def caption(result: Result, exact: bool) -> str:
     """Return how the curves were made."""
     if exact:
-        return "First replication; every change is drawn at its instant."
+        return "First replication; every change is drawn at its instant." + attempts_words(result)
     widths_ms = [plan.runs[0].out.horizon_ns / bins_of(plan.runs[0].out) / NS_PER_MS for plan in result.plans]
     widths = " to ".join(dict.fromkeys(width_words(width) for width in (min(widths_ms), max(widths_ms))))
     return (
         f"First replication in bins of {widths}: line, time-weighted mean of a bin; "
-        "band, least and greatest number within it."
+        "band, least and greatest number within it." + attempts_words(result)
     )
 
 

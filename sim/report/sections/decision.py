@@ -1,17 +1,23 @@
 """The decision: the price of a saved millisecond, and the four criteria, measured and by arithmetic."""
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from sim.comparison import Comparison
-from sim.cost import carriers, parallel_cost_micros, serial_cost_micros
+from sim.cost import carriers
 from sim.decide import Criterion, fair_concurrency
 from sim.decision import ArithmeticDecision
+from sim.plan_result import PeriodResult, PlanResult, WorkloadResult
 from sim.report.content import Block, Cell, Paragraph, Section, Table
 from sim.report.figures.price import Priced, price_figure
 from sim.report.shown import BLANK, Show, fixed, missing, ms, plus_minus, trimmed
 from sim.report.words import decision_cell
 from sim.result import Result
 from sim.verdict import MeasuredDecision
+
+Measured = PlanResult | PeriodResult | WorkloadResult
+NO_BASELINE = "the scenario states no baseline cost"
 
 PRICE_HEADINGS = (
     "Scenario",
@@ -60,53 +66,61 @@ BASIS_WORDS = (
     "Measured: serial minus parallel mean latency as simulated, queueing for other requests' slots included. "
     "Arithmetic: one request alone at its mean times on its fair share of the slots. Parallel is merged "
     "only if all four criteria hold; where both plans were simulated the measured ones decide. They are "
-    "judged with all of the provider's slots at hand, since queueing is in the measured saving already."
+    "judged with all of the provider's slots at hand, since queueing is in the measured saving already. "
+    "Costs are those of a delivered request: what failed ones cost is paid by those that did not fail."
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A measured decision: what it is about, and the cost per request of serial and of the other plan."""
+
+    basis: str
+    decision: MeasuredDecision
+    serial_micros: float
+    other_micros: float
 
 
 def price_rows(result: Result) -> Iterator[tuple[Cell, ...]]:
     """Yield the price as measured, then by arithmetic."""
-    name, costs = Cell(result.scenario.name), cost_cells(result)
-    for basis, measured in measured_decisions(result):
-        price = price_of(measured.verdict.criteria if measured.verdict else ())
-        saved = saved_cell(measured)
-        yield (name, Cell(basis), saved, *costs, price, decision_cell(measured.decision))
+    name, baseline = result.scenario.name, result.scenario.workflow.baseline.cost_micros
+    for one in judgements(result):
+        criteria = one.decision.verdict.criteria if one.decision.verdict else ()
+        extra = one.decision.extra_cost_micros
+        costs = cost_cells(one.serial_micros, one.other_micros, extra, baseline)
+        saved, decided = saved_cell(one.decision), decision_cell(one.decision.decision)
+        yield (Cell(name), Cell(one.basis), saved, *costs, price_of(criteria), decided)
     for at in result.decision.arithmetic:
         evaluation = at.evaluation
-        price = price_of(evaluation.criteria)
-        saved = Cell(ms(evaluation.saved_ms))
-        yield (
-            name,
-            Cell(arithmetic_basis(result, at)),
-            saved,
-            *costs,
-            price,
-            decision_cell(evaluation.decision),
-        )
+        serial, parallel = evaluation.serial_cost_micros, evaluation.parallel_cost_micros
+        costs = cost_cells(serial, parallel, evaluation.extra_cost_micros, baseline)
+        saved, decided = Cell(ms(evaluation.saved_ms)), decision_cell(evaluation.decision)
+        basis = Cell(arithmetic_basis(result, at))
+        yield (Cell(name), basis, saved, *costs, price_of(evaluation.criteria), decided)
 
 
 def saved_cell(measured: MeasuredDecision) -> Cell:
     """Return the measured saving with the half-width of its paired interval."""
     difference = measured.difference
-    if difference.mean != difference.mean:
+    if math.isnan(difference.mean):
         return missing(difference.reason)
     return Cell(plus_minus(measured.saved_ms, difference.half_width, 1))
 
 
-def cost_cells(result: Result) -> tuple[Cell, ...]:
-    """Return what a request costs in either plan, and what parallel costs more."""
-    plan = result.scenario.parallel_plan(1)
-    evaluation = result.decision.arithmetic[0].evaluation
-    baseline = evaluation.extra_cost_pct_of_baseline
+def cost_cells(serial: float, other: float, extra: float, baseline: float | None) -> tuple[Cell, ...]:
+    """Return what a request costs in either plan, and what the other costs more, in micros and percent."""
     return (
-        Cell(f"{serial_cost_micros(plan):,}"),
-        Cell(f"{parallel_cost_micros(plan):,}"),
-        Cell(f"{evaluation.extra_cost_micros:,}"),
-        Cell(f"{fixed(evaluation.extra_cost_pct, 2)} %"),
-        missing("the scenario states no baseline cost")
-        if baseline is None
-        else Cell(f"{fixed(baseline, 2)} %"),
+        micros_cell(serial),
+        micros_cell(other),
+        micros_cell(extra),
+        Cell(f"{fixed(100 * extra / serial, 2)} %") if serial else missing("serial costs nothing"),
+        Cell(f"{fixed(100 * extra / baseline, 2)} %") if baseline else missing(NO_BASELINE),
     )
+
+
+def micros_cell(micros: float) -> Cell:
+    """Return a cost; blank where no request was delivered."""
+    return missing("no request was delivered") if math.isnan(micros) else Cell(trimmed(micros, 1))
 
 
 def price_of(criteria: Sequence[Criterion]) -> Cell:
@@ -117,12 +131,30 @@ def price_of(criteria: Sequence[Criterion]) -> Cell:
     )
 
 
-def measured_decisions(result: Result) -> Iterator[tuple[str, MeasuredDecision]]:
-    """Yield the measured decisions with their basis: the whole run, then its periods."""
-    if result.decision.measured is not None:
-        yield "measured", result.decision.measured
-    for period, measured in result.decision.by_period.items():
-        yield f"measured, {period}", measured
+def judgements(result: Result) -> Iterator[Judged]:
+    """Yield the measured decisions: on the whole run, on its periods, on its workloads."""
+    decision = result.decision
+    if decision.measured is None:
+        return
+    serial, other = serial_and_other(result)
+    yield judged("measured", decision.measured, serial, other)
+    for number, (name, measured) in enumerate(decision.by_period.items()):
+        yield judged(f"measured, {name}", measured, serial.periods[number], other.periods[number])
+    for number, (name, measured) in enumerate(decision.by_workload.items()):
+        yield judged(f"measured, {name}", measured, serial.workloads[number], other.workloads[number])
+
+
+def serial_and_other(result: Result) -> tuple[PlanResult, PlanResult]:
+    """Return the two plans that the measured decision is about."""
+    serial = next(plan for plan in result.plans if plan.plan.plan == "serial")
+    chosen = (name for name, one in result.decision.by_plan.items() if one is result.decision.measured)
+    return serial, result.plan(next(chosen))
+
+
+def judged(basis: str, measured: MeasuredDecision, serial: Measured, other: Measured) -> Judged:
+    """Return a measured decision with the costs that it rests on."""
+    costs = [part.estimates["cost_micros_per_success"].mean for part in (serial, other)]
+    return Judged(basis, measured, *costs)
 
 
 def arithmetic_basis(result: Result, at: ArithmeticDecision) -> str:
@@ -135,11 +167,13 @@ def arithmetic_basis(result: Result, at: ArithmeticDecision) -> str:
 def criteria_table(result: Result) -> Table:
     """Return the four criteria of one scenario, on each basis."""
     rows: list[tuple[Cell, ...]] = []
-    for basis, measured in measured_decisions(result):
-        if measured.verdict is None:
-            rows.append((Cell(basis), Cell("all four"), *[missing(measured.difference.reason)] * 3, Cell("")))
+    for one in judgements(result):
+        verdict = one.decision.verdict
+        if verdict is None:
+            gap = missing(one.decision.difference.reason)
+            rows.append((Cell(one.basis), Cell("all four"), gap, gap, gap, Cell("")))
         else:
-            rows += criteria_rows(basis, measured.verdict.criteria)
+            rows += criteria_rows(one.basis, verdict.criteria)
     for at in result.decision.arithmetic:
         rows += criteria_rows(arithmetic_basis(result, at), at.evaluation.criteria)
     return Table(

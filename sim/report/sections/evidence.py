@@ -31,7 +31,7 @@ THEORY_HEADINGS = (
     "Simulated",
     "Simulated / theory",
 )
-SLO_HEADINGS = ("Scenario", "Plan", "Rule", "Value", "Verdict", "Reason")
+SLO_HEADINGS = ("Scenario", "Workload", "Plan", "Rule", "Value", "Verdict", "Reason")
 SLO_MARKS: dict[str, Mark] = {MET: "good", MISSED: "bad"}
 CHECK_HEADINGS = (
     "Scenario",
@@ -97,7 +97,7 @@ def slo(comparison: Comparison) -> Section | None:
     rows = [slo_row(result, verdict) for result in comparison.results for verdict in result.slo]
     if not rows:
         return None
-    table = Table("Rules and verdicts", "lllrll", tuple(Cell(text) for text in SLO_HEADINGS), tuple(rows))
+    table = Table("Rules and verdicts", "llllrll", tuple(Cell(text) for text in SLO_HEADINGS), tuple(rows))
     words = "An undecided rule counts as missed."
     return Section("slo", "Service-level objectives", (table, Paragraph(words)))
 
@@ -106,6 +106,7 @@ def slo_row(result: Result, verdict: SloVerdict) -> tuple[Cell, ...]:
     """Return one rule held against its plan."""
     return (
         Cell(result.scenario.name),
+        Cell(verdict.workload),
         plan_cell(result.plan(verdict.plan), verdict.plan),
         Cell(str(verdict.rule)),
         slo_value(verdict.rule.metric, verdict.value),

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from sim.comparison import Comparison
 from sim.interval import Estimate
 from sim.percentile import Missing
-from sim.plan_result import PlanResult
-from sim.report.content import Bullets, Cell, Section, Table
+from sim.plan_result import PlanResult, WorkloadResult
+from sim.report.content import Block, Bullets, Cell, Section, Table
 from sim.report.figures.latency import latency_distribution
 from sim.report.shown import missing, ms, ms_estimate, number_estimate, percent_estimate
-from sim.report.words import plan_cell
+from sim.report.words import decision_cell, plan_cell
 from sim.result import Result
 
 LEVELS = ("p50", "p90", "p95", "p99", "p99_9")
@@ -35,7 +35,14 @@ ROWS: tuple[tuple[str, str, Show], ...] = (
     ("active_requests_mean", "Active requests, mean", number_estimate),
     ("parallel_share", "Requests run in parallel", percent_estimate),
     ("cost_micros_per_request", "Cost per request, micros", number_estimate),
+    ("cost_micros_per_success", "Cost per delivered request, micros", number_estimate),
     ("requests", "Requests counted", number_estimate),
+)
+OUTCOMES: tuple[tuple[str, str, Show], ...] = (
+    ("succeeded_share", "Succeeded", percent_estimate),
+    ("degraded_share", "Degraded", percent_estimate),
+    ("failed_share", "Failed", percent_estimate),
+    ("timed_out_share", "Timed out", percent_estimate),
 )
 
 PERCENTILE_WORDS = (
@@ -55,17 +62,19 @@ def latency(comparison: Comparison, names: Sequence[str]) -> Section:
     pairs = zip(comparison.results, names, strict=True)
     distributions = [latency_distribution(result, name) for result, name in pairs]
     tables = [figures_table(result) for result in comparison.results]
+    tables += [workloads_table(result) for result in comparison.results if result.plans[0].workloads]
     words = Bullets(PERCENTILE_WORDS)
     # Words fill the place beside a drawing where the tables are too wide for it.
     wide = any(table.is_wide for table in tables)
-    ending = (words, *tables) if wide else (*tables, words)
+    ending: tuple[Block, ...] = (words, *tables) if wide else (*tables, words)
     return Section("latency", "Latency", (*distributions, *ending))
 
 
 def figures_table(result: Result) -> Table:
     """Return every figure on a row, plan by plan."""
     rows = []
-    for name, words, show in ROWS:
+    all_succeed = all(plan.estimates["succeeded_share"].mean == 1 for plan in result.plans)
+    for name, words, show in ROWS if all_succeed else (*ROWS, *OUTCOMES):
         rows.append((Cell(words), *(show(plan.estimates[name]) for plan in result.plans)))
         if name == "latency_ms_max" and result.replications > 1:
             rows += [pooled_row(level, result.plans) for level in LEVELS]
@@ -95,3 +104,48 @@ def attainment_rows(result: Result) -> list[tuple[Cell, ...]]:
         )
         for name in names
     ]
+
+
+WORKLOAD_HEADINGS = (
+    "Workload",
+    "Plan",
+    "Requests",
+    "Mean latency, ms",
+    "p95, ms",
+    "Latency, max, ms",
+    "Mean wait, ms",
+    "Cost per delivered request, micros",
+    "Decision",
+)
+
+
+def workloads_table(result: Result) -> Table:
+    """Return every workload on a row per plan."""
+    rows = [
+        workload_row(result, plan, plan.workloads[index])
+        for index in range(len(result.plans[0].workloads))
+        for plan in result.plans
+    ]
+    return Table(
+        f"Workloads: {result.scenario.name}",
+        "llrrrrrrl",
+        tuple(Cell(text) for text in WORKLOAD_HEADINGS),
+        tuple(rows),
+    )
+
+
+def workload_row(result: Result, plan: PlanResult, part: WorkloadResult) -> tuple[Cell, ...]:
+    """Return what one plan did for one workload; its decision stands beside the first plan."""
+    figures, measured = part.estimates, result.decision.by_workload.get(part.name)
+    decided = measured is not None and plan is result.plans[0]
+    return (
+        Cell(part.name),
+        plan_cell(plan, plan.label),
+        number_estimate(figures["requests"]),
+        ms_estimate(figures["latency_ms_mean"]),
+        ms_estimate(figures["latency_ms_p95"]),
+        ms_estimate(figures["latency_ms_max"]),
+        ms_estimate(figures["waiting_ms_mean"]),
+        number_estimate(figures["cost_micros_per_success"]),
+        decision_cell(measured.decision) if measured is not None and decided else Cell(""),
+    )
