@@ -74,7 +74,7 @@ def exponential_cases() -> tuple[Case, ...]:
         ),
         Case(
             "M/M/20 at 18 erlangs",
-            built(open_load(18, 40_000), (exponential(),), 20, warmup=2_000),
+            built(open_load(18, 55_000), (exponential(),), 20, warmup=2_000),
             40,
             (
                 wait(mmc_wait(18 * PER_MS, SERVICE_MS, 20), "Erlang C"),
@@ -89,7 +89,7 @@ def exponential_cases() -> tuple[Case, ...]:
         ),
         Case(
             "M/M/21 at 18 erlangs, fair share",
-            built(open_load(18, 25_000), (exponential(),), 21, allocation="fair_share", warmup=1_500),
+            built(open_load(18, 37_000), (exponential(),), 21, allocation="fair_share", warmup=1_500),
             40,
             (wait(mmc_wait(18 * PER_MS, SERVICE_MS, 21), "Erlang C"),),
         ),
