@@ -225,6 +225,21 @@ def test_those_behind_go_at_once_when_the_first_in_line_gives_up() -> None:
     assert answers(out) == ["succeeded at 10", "timed_out at 100", "succeeded at 110"]
 
 
+def test_those_behind_go_at_once_when_the_join_no_longer_needs_the_first_in_line() -> None:
+    # Its sibling at the other provider is enough for the join, which goes on until 1,010.
+    tight = provider(limits=limits(rate(100, SECOND_MS, unit="tokens")))
+    first = workload(arriving(0), [10, 10], provider=(0, 1), join_ms=1_000)
+    first = failing(speaking(first, inputs=[0, 50]), [".", "."], needs=1)
+    before, behind = (workload(arriving(at), [30], provider=(1,)) for at in (0, 1))
+    out = simulate([speaking(before, inputs=90), first, speaking(behind, inputs=5)], [provider(), tight])
+    assert trace(out) == [
+        "1.0.0 0 0-10 slot 0 ok",
+        "1.1.0 0 never at 10 cancelled",
+        "0.0.0 0 0-30 slot 0 ok",
+        "2.0.0 1 10-40 slot 1 ok",
+    ]
+
+
 def test_a_call_of_higher_priority_overtakes_one_that_waits_for_a_limit() -> None:
     low, high = workload(arriving(0, 0), [10]), workload(arriving(500), [10], priority=1)
     out = simulate([low, high], provider(allocation="priority", limits=limits(PER_MINUTE)))

@@ -84,11 +84,11 @@ def test_reserved_slots_that_are_not_lent_stay_free() -> None:
 
 
 def test_reserved_slots_that_are_lent_serve_those_first_whom_they_are_kept_for() -> None:
-    greedy, kept = workload(arriving(0, 0, 0, 0, 0), [10]), workload(arriving(5, 5), [10])
+    greedy, kept = workload(arriving(*[0] * 7), [10]), workload(arriving(5, 5), [10])
     out = simulate([greedy, kept], provider(3, reserved=(0, 1), lends=True))
-    # All three slots are lent at 0; at 10 the kept one is first, and only up to its reservation.
-    assert answers(out) == [f"succeeded at {end}" for end in (10, 10, 10, 20, 20, 20, 30)]
-    assert answers(simulate([greedy, kept], provider(3)))[5:] == ["succeeded at 20", "succeeded at 30"]
+    # All three slots are lent at 0; at 10 and at 20 one of the kept workload goes first, never two.
+    assert answers(out) == [f"succeeded at {end}" for end in (10, 10, 10, 20, 20, 30, 30, 20, 30)]
+    assert answers(simulate([greedy, kept], provider(3)))[7:] == ["succeeded at 30", "succeeded at 30"]
 
 
 def test_a_workload_may_take_more_than_is_reserved_for_it() -> None:
@@ -192,6 +192,15 @@ def test_a_loss_at_one_provider_frees_the_slots_at_another() -> None:
         "0.0.0 0 0-10 slot 0 server_error",
         "0.1.0 0 0-10 slot 0 cancelled",
         "1.0.0 0 10-20 slot 0 ok",
+    ]
+
+
+def test_providers_dispatch_in_their_order_and_what_they_start_ends_in_that_order() -> None:
+    # The first branch calls the second provider: it ends after the second branch, whose loss takes it along.
+    one = workload(arriving(0), [10, 10], provider=(1, 0))
+    assert trace(simulate(failing(one, ["x", "x"]), [provider(), provider()])) == [
+        "0.1.0 0 0-10 slot 0 server_error",
+        "0.0.0 0 0-10 slot 0 cancelled",
     ]
 
 

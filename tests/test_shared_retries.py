@@ -121,6 +121,11 @@ def test_only_first_attempts_are_hedged_and_only_while_they_run() -> None:
     assert hedged("x..", 4, 20, 1) == ["0.0.0 0 0-4 slot 0 server_error", "0.0.1 7 7-27 slot 1 ok"]
 
 
+def test_what_runs_on_after_the_answer_is_not_hedged() -> None:
+    one = failing(workload(arriving(0), [10]), [".."], hedge_after_ms=5, deadline_ms=4, cancels=False)
+    assert trace(simulate(one)) == ["0.0.0 0 0-10 slot 0 ok"]
+
+
 def test_a_slot_that_a_hedge_gives_back_is_granted_in_that_instant() -> None:
     one = failing(workload(arriving(0, 6), [[9], [4]]), [".."], hedge_after_ms=5)
     assert trace(simulate(one, provider(2))) == [
