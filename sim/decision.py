@@ -7,7 +7,7 @@ import numpy as np
 
 from sim.decide import Evaluation, fair_concurrency
 from sim.engine_input import evaluate
-from sim.measure import Figure
+from sim.figures import Figure
 from sim.plan_result import PlanResult, Values
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad

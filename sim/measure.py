@@ -9,22 +9,19 @@ from sim.accounts import Accounts, accounts_of
 from sim.check import CheckReport
 from sim.engine import EngineOutput
 from sim.engine.interface import BoolArray
-from sim.engine.shared.interface import REJECTED, REQUEST_OUTCOMES
-from sim.percentile import Missing, percentiles_ns
+from sim.engine.shared.interface import REQUEST_OUTCOMES
+from sim.figures import Figures, ratio, time_figures
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad
 from sim.scenario.model import WarmupCut
 from sim.scenario.profile import Period
+from sim.shared_figures import follow_up_figures, shared_figures, slot_share
 from sim.simulation import Run
 from sim.stability import Backlog, backlog
-from sim.units import NS_PER_MS, NS_PER_S, IntArray, ns_to_ms, s_to_ns, sum_exact
+from sim.units import NS_PER_MS, NS_PER_S, IntArray, s_to_ns
 from sim.warmup import mser5, mser5_limit
 from sim.workload import is_deterministic
 
-PERCENTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99", "p99_9": "0.999"}
-
-Figure = float | Missing
-Figures = dict[str, Figure]
 WarmupRule = Literal["none", "auto"] | WarmupCut
 
 
@@ -92,7 +89,12 @@ def measure(scenario: Scenario, run: Run) -> Measured:
     kept = np.arange(out.requests) >= dropped
     accounts = accounts_of(scenario, run)
     return Measured(
-        figures=request_figures(scenario, out, accounts, kept) | run_figures(run) | shared_figures(run, kept),
+        figures={
+            **request_figures(scenario, out, accounts, kept),
+            **run_figures(run),
+            **shared_figures(run, kept),
+            **(follow_up_figures(scenario, run, 0) if len(scenario.parts) == 1 else {}),
+        },
         latency_ns=out.latency_ns[kept & accounts.delivered],
         requests=out.requests,
         dropped=dropped,
@@ -162,19 +164,6 @@ def request_figures(scenario: Scenario, out: EngineOutput, accounts: Accounts, k
     }
 
 
-def time_figures(name: str, times_ns: IntArray) -> Figures:
-    """Return mean, nearest-rank percentiles and maximum of int64 times, in ms."""
-    shown = percentiles_ns(times_ns, tuple(PERCENTILES.values()))
-    return {
-        f"{name}_mean": ratio(sum_exact(times_ns), len(times_ns) * NS_PER_MS),
-        **{
-            f"{name}_{level}": value if isinstance(value, Missing) else ns_to_ms(value)
-            for level, value in zip(PERCENTILES, shown, strict=True)
-        },
-        f"{name}_max": ns_to_ms(int(times_ns.max())) if len(times_ns) else Missing("no observations"),
-    }
-
-
 def attainment(scenario: Scenario, latency_ns: IntArray) -> Figures:
     """Return the share of requests within each latency that the scenario's SLO names."""
     rules = scenario.slo.rules if scenario.slo else ()
@@ -204,36 +193,16 @@ def measure_workloads(
     measured = []
     for index, part in enumerate(scenario.parts):
         mine = kept & (accounts.workload == index)
-        figures = request_figures(part, run.out, accounts, mine) | shared_figures(run, mine)
-        figures["slot_share"] = slot_share(run, index)
+        figures = {
+            **request_figures(part, run.out, accounts, mine),
+            **shared_figures(run, mine),
+            **follow_up_figures(part, run, index),
+            "slot_share": slot_share(run, index),
+        }
         measured.append(
             MeasuredWorkload(part.part_name, figures, run.out.latency_ns[mine & accounts.delivered])
         )
     return tuple(measured)
-
-
-def slot_share(run: Run, workload: int) -> Figure:
-    """Return a workload's share of all slot-time in use."""
-    assert run.shared is not None
-    attempts = run.shared.out.attempts
-    held_ns = np.where(attempts.slot >= 0, attempts.finish_ns - attempts.start_ns, 0)
-    mine = run.shared.out.workload[attempts.number] == workload
-    return ratio(sum_exact(held_ns[mine]), sum_exact(held_ns))
-
-
-def shared_figures(run: Run, kept: BoolArray) -> Figures:
-    """Return what a shared, limited, failing or cached provider adds; nothing for a plain run."""
-    if run.shared is None:
-        return {}
-    attempts = run.shared.out.attempts
-    of_kept = kept[attempts.number]
-    calls = int((of_kept & (attempts.attempt == 0)).sum())
-    carried, read = (int((of_kept & (attempts.hit >= least)).sum()) for least in (0, 1))
-    figures: Figures = {
-        "attempts_per_call": ratio(int(of_kept.sum()), calls),
-        "rejected_share": ratio(int((of_kept & (attempts.outcome == REJECTED)).sum()), int(of_kept.sum())),
-    }
-    return figures | ({"prefix_reuse_ratio": ratio(read, carried)} if carried else {})
 
 
 def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Period) -> MeasuredPeriod:
@@ -257,8 +226,3 @@ def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Per
 def left_over_at(out: EngineOutput, time_ns: int) -> int:
     """Return how many requests that arrived before `time_ns` had not completed before it."""
     return int((out.arrival_ns < time_ns).sum() - (out.completion_ns < time_ns).sum())
-
-
-def ratio(part: float, whole: float) -> Figure:
-    """Return part / whole, missing where there is nothing to divide by."""
-    return part / whole if whole else Missing("no observations")

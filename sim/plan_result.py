@@ -9,8 +9,9 @@ import numpy as np
 
 from sim.check import CheckReport
 from sim.expected import Expected, expected
+from sim.figures import PERCENTILES, Figure
 from sim.interval import Estimate, estimate
-from sim.measure import PERCENTILES, Figure, Measured, MeasuredPeriod, MeasuredWorkload
+from sim.measure import Measured, MeasuredPeriod, MeasuredWorkload
 from sim.percentile import Missing, percentiles_ns
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice

@@ -5,7 +5,8 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from sim.arrivals import CountClock
-from sim.measure import Figure, Figures, Measured, MeasuredPeriod
+from sim.figures import Figure, Figures
+from sim.measure import Measured, MeasuredPeriod
 from sim.scenario import Scenario
 from sim.scenario.load import OpenLoad
 from sim.stability import Backlog, Stability, closed_stability, open_stability
@@ -41,11 +42,13 @@ def label_period(scenario: Scenario, parts: Sequence[MeasuredPeriod]) -> Stabili
 
 
 def offered_load(scenario: Scenario, measured: Sequence[Measured]) -> float:
-    """Return arrival rate x mean work, erlangs; NaN where nothing arrives over time.
+    """Return arrival rate x mean work, erlangs; NaN where nothing arrives over time, or users are among it.
 
     Of a constant rate by the scenario's means, else the work of the requests over the time they arrive in.
     """
-    if isinstance(scenario.load, OpenLoad):
+    if any(is_closed(part) for part in scenario.parts):
+        return float("nan")
+    if scenario.is_plain and isinstance(scenario.load, OpenLoad):
         return scenario.load.rate_per_s * mean_work_s(scenario, [one.figures for one in measured])
     span_ns = sum(one.arrival_span_ns for one in measured)
     return sum(one.work_ns for one in measured) / span_ns if span_ns else float("nan")
@@ -63,9 +66,10 @@ def _label(
     scenario: Scenario, figures: Sequence[Figures], erlangs: float, backlogs: Sequence[Backlog]
 ) -> Stability:
     deterministic = is_deterministic(scenario)
-    if is_closed(scenario):
+    if all(is_closed(part) for part in scenario.parts):
         return closed_stability(_mean(one["utilisation"] for one in figures), deterministic)
-    return open_stability(erlangs, scenario.provider.concurrency, backlogs, deterministic)
+    slots = sum(provider.concurrency for provider in scenario.providers.values())
+    return open_stability(erlangs, slots, backlogs, deterministic)
 
 
 def _mean(values: Iterable[Figure]) -> float:
