@@ -32,7 +32,7 @@ class Commands(typer.core.TyperGroup):
         except SlotsimError as error:
             text, exit_code = str(error), error.exit_code
         except KeyboardInterrupt:
-            text, exit_code = "interrupted; nothing was written", INTERRUPTED
+            text, exit_code = "interrupted; nothing half-written is left", INTERRUPTED
         except MemoryError:
             text, exit_code = "not enough memory; fewer requests or replications need less", FAULT
         except BrokenPipeError:

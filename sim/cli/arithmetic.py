@@ -34,7 +34,7 @@ def decide(
 
 
 def gains(file: ScenarioFile, sets: Sets = None, as_json: AsJson = False) -> None:
-    """Show the makespan with 1, 2, ... slots, and what each of them gains."""
+    """Show the makespan and the gain slot by slot."""
     from sim.cli.show_plan import gains_parts
 
     found = sim.gains(sim.load_scenario(file, sets or ()))

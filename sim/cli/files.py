@@ -57,7 +57,10 @@ def schema(
     out: Annotated[str | None, typer.Option(metavar="FILE", help="Write it there.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, as it does anyway.")] = False,
 ) -> None:
-    """Print the JSON Schema of scenario files, for editors that check and complete."""
+    """Print the JSON Schema of scenario files.
+
+    Editors use it to check and to complete while one types.
+    """
     from sim.output import OutputFolder
     from sim.scenario import json_schema
 

@@ -56,16 +56,19 @@ def write_flip(out: str, table: FlipTable, levels: Levels, workers: int | None, 
         add_report(folder, result, flip_table=table, command=rerun.command_line)
 
 
-def write_again(out: str, rerun: Rerun, workers: int | None, *, quiet: bool) -> None:
-    """Simulate again what a folder was made from, and write it."""
+def write_again(out: str, rerun: Rerun, workers: int | None, *, quiet: bool) -> tuple[Result, ...]:
+    """Simulate again what a folder was made from, write it, and return the results that an SLO is about."""
     first, given = rerun.scenarios[0], rerun.given
     if isinstance(given, Levels):
         write_flip(out, flipped(first, given, workers, quiet=quiet), given, workers, quiet=quiet)
-    elif rerun.command == "compare":
+        return ()
+    if rerun.command == "compare":
         comparison = compared(rerun.scenarios, given, workers, quiet=quiet)
         write_comparison(out, comparison, given, workers, quiet=quiet)
-    else:
-        write_run(out, simulated(first, given, workers, quiet=quiet), given, workers, quiet=quiet)
+        return comparison.results
+    result = simulated(first, given, workers, quiet=quiet)
+    write_run(out, result, given, workers, quiet=quiet)
+    return (result,)
 
 
 def curve_of(

@@ -33,7 +33,11 @@ def flip(
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
-    """Find where the best plan changes as the load grows, under each allocation."""
+    """Find where the best plan changes along the load.
+
+    Each level is simulated under each allocation. A table shows, for every plan, the mean latency, its range
+    over requests, and the bound that no allocation can beat.
+    """
     from sim.cli.experiments import Levels, flipped
     from sim.cli.show_comparison import flip_parts
 

@@ -7,7 +7,8 @@ import typer
 
 import sim
 from sim.cli.options import AsJson, Out, Replications, Seed, Sets, Workers, overrides, require_writable
-from sim.cli.terminal import say_json, write
+from sim.cli.simulating import end_with_slo
+from sim.cli.terminal import say_json, wrote
 from sim.errors import Fault, InputError
 
 
@@ -22,7 +23,7 @@ def report(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Write the report of a scenario, or of a folder of results again.
+    """Write the report of a scenario, or of a folder of results.
 
     A folder holds its scenario, resolved, and is simulated again from it. Without --out the report goes to
     reports/NAME of a scenario, and back into a folder of results.
@@ -35,24 +36,16 @@ def report(
     stated = overrides(sets, seed, replications)
     if Path(source).is_dir():
         if stated:
-            raise InputError(
-                Fault(
-                    source,
-                    None,
-                    "",
-                    "is a folder of results; --set and its like need a scenario",
-                    has_value=False,
-                )
-            )
+            rule = "is a folder of results; --set and its like need a scenario"
+            raise InputError(Fault(source, None, "", rule, has_value=False))
         rerun, target = read_rerun(source), out or source
     else:
         scenario = sim.load_scenario(source, stated)
-        rerun = Rerun("run", (scenario,), Given())
-        target = out or f"reports/{slug(scenario.name)}"
+        rerun, target = Rerun("run", (scenario,), Given()), out or f"reports/{slug(scenario.name)}"
     require_writable(target)
-    write_again(target, rerun, workers, quiet=as_json)
-    written = f"{target}/report.html"
+    results = write_again(target, rerun, workers, quiet=as_json)
     if as_json:
-        say_json({"out": target, "report": written})
+        say_json({"out": target, "report": str(Path(target) / "report.html")})
     else:
-        write(f"{written}\n")
+        wrote(target, as_json=False)
+    end_with_slo(results)

@@ -9,8 +9,10 @@ from rich.table import Table
 from sim.check import CheckReport
 from sim.cli.terminal import new_table
 from sim.decide import Criterion
+from sim.decision import Decision
 from sim.interval import Difference, Estimate
-from sim.result import Decision, PeriodResult, PlanResult, Result
+from sim.plan_result import PeriodResult, PlanResult
+from sim.result import Result
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
 from sim.units import round_half_away
@@ -18,8 +20,8 @@ from sim.units import round_half_away
 BLANK = "-"
 OVERLOADED = "overloaded"
 MOST_DECIMALS = 6
-ORDER = {"parallel": 0, "serial": 1, "adaptive": 2}
-"""Plans in tables: the question, what it is held against, and the mixture of both."""
+ORDER = {"parallel": 0, "serial": 1, "adaptive": 2, "warm_first": 3}
+"""Plans in tables: the question, what it is held against, the mixture of both, and the lead for a cache."""
 
 TIME, SHARE, NUMBER = "time", "share", "number"
 FIGURES = {

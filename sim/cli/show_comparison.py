@@ -8,6 +8,7 @@ from rich.table import Table
 from sim.capacity import FlipTable, Level, PlanFigure
 from sim.cli.show import (
     BLANK,
+    FIGURES,
     ORDER,
     OVERLOADED,
     checks_words,
@@ -20,7 +21,8 @@ from sim.cli.show import (
 from sim.cli.terminal import new_table
 from sim.comparison import COMPARED, Comparison, PlanDifference
 from sim.interval import Difference
-from sim.result import PlanResult, Result
+from sim.plan_result import PlanResult
+from sim.result import Result
 
 LEVELS = {"active_requests": "active requests", "rate_per_s": "requests/s"}
 
@@ -65,7 +67,8 @@ def differences_table(words: str, pairs: Sequence[PlanDifference]) -> Table:
     rows: dict[tuple[str, str, str], dict[str, Difference]] = {}
     for pair in pairs:
         rows.setdefault((pair.scenario, pair.plan, pair.against), {})[pair.figure] = pair.difference
-    table = new_table(words, "plan", "against", *COMPARED, "mean latency", words=3, last_words=1)
+    figures_words = (FIGURES[name][0] for name in COMPARED)
+    table = new_table(words, "plan", "against", *figures_words, "the mean is", words=3, last_words=1)
     for key, figures in rows.items():
         mean_words = figures[COMPARED[0]].words
         table.add_row(*key, *(signed(figures[name]) for name in COMPARED), mean_words)

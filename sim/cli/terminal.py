@@ -9,6 +9,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from io import StringIO
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import OutputError
@@ -30,13 +32,18 @@ def say(*parts: "RenderableType") -> None:
     from rich.console import Console
 
     on_terminal = sys.stdout.isatty()
+    text = StringIO()
     console = Console(
-        file=sys.stdout, width=None if on_terminal else WIDE, highlight=False, markup=False, emoji=False
+        file=text,
+        force_terminal=on_terminal,
+        width=None if on_terminal else WIDE,
+        highlight=False,
+        markup=False,
+        emoji=False,
     )
-    with console.capture() as capture:
-        for part in parts:
-            console.print(part)
-    write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+    for part in parts:
+        console.print(part)
+    write("".join(f"{line.rstrip()}\n" for line in text.getvalue().splitlines()))
 
 
 def say_json(data: Any) -> None:
@@ -61,8 +68,8 @@ def json_text(data: Any) -> str:
 
 
 def wrote(out: str, *, as_json: bool) -> None:
-    """Say where results were written; beside JSON on standard error."""
-    text = f"wrote {out}"
+    """Say where the report is; beside JSON on standard error."""
+    text = f"report: {Path(out) / 'report.html'}"
     if as_json:
         complain(text)
     else:
