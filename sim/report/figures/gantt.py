@@ -101,6 +101,10 @@ def branch_patches(result: Result) -> list[Patch]:
     """Return the legend: a patch per branch, and one for a join that holds a slot."""
     workflow = result.scenario.workflow
     ids = [branch.id for branch in workflow.branches] + [JOIN] * workflow.join_holds_slot
+    if len(result.scenario.parts) > 1:
+        # The calls of different workflows share the colours.
+        most = max(len(part.workflow.branches) for part in result.scenario.parts)
+        ids = [f"call {number}" for number in range(1, most + 1)]
     shown = ids if len(ids) <= len(BRANCH_STYLES) else ids[: len(BRANCH_STYLES)]
     return [
         Patch(facecolor=color, hatch=hatch, edgecolor=PAPER, linewidth=0, label=name)

@@ -72,7 +72,8 @@ def paint_bar(axes: Axes, place: int, plan: PlanResult, color: str) -> None:
     if figure.half_width:
         axes.errorbar(figure.mean, place, xerr=figure.half_width, color=INK, capsize=3, linewidth=1.2)
     bound = max((item.value for item in plan.expected if item.kind == "at least"), default=0)
-    axes.plot([bound, bound], [place - 0.36, place + 0.36], color=INK, linewidth=1.6)
+    if bound > 0:
+        axes.plot([bound, bound], [place - 0.36, place + 0.36], color=INK, linewidth=1.6)
     end = figure.mean + (figure.half_width or 0)
     axes.annotate(
         ms(figure.mean), (end, place), xytext=(5, 0), textcoords="offset points", va="center", weight="bold"

@@ -161,7 +161,9 @@ def arithmetic_basis(result: Result, at: ArithmeticDecision) -> str:
     """Return what the arithmetic was done for."""
     share = fair_concurrency(result.scenario.provider.concurrency, at.active_requests)
     slots = "slot" if share == 1 else "slots"
-    return f"arithmetic, {at.active_requests:,} active on {share:,} {slots} each"
+    several = len(result.scenario.parts) > 1
+    whose = f"{result.scenario.parts[0].part_name}, " if several else ""
+    return f"arithmetic, {whose}{at.active_requests:,} active on {share:,} {slots} each"
 
 
 def criteria_table(result: Result) -> Table:

@@ -29,10 +29,10 @@ def slots(comparison: Comparison) -> Section:
 
 def workflows(comparison: Comparison) -> Sequence[Scenario]:
     """Return one scenario for each different workflow."""
+    parts = [part for result in comparison.results for part in result.scenario.parts]
     found: dict[object, Scenario] = {}
-    for result in comparison.results:
-        ratio = result.scenario.criteria.min_marginal_gain_ratio
-        found.setdefault((result.scenario.parallel_plan(1), ratio), result.scenario)
+    for part in parts:
+        found.setdefault((part.parallel_plan(1), part.criteria.min_marginal_gain_ratio), part)
     return tuple(found.values())
 
 
