@@ -24,7 +24,7 @@ from sim.units import IntArray
 
 try:
     from sim.engine import kernels
-    from sim.engine.kernels import Held, Run, Users
+    from sim.engine.kernels import Held, InOrder, Run, Users
 except ModuleNotFoundError as missing:
     raise EngineError(
         f"engine compiled needs {missing.name}, which is not installed: pip install 'slotsim[compiled]'"
@@ -34,6 +34,7 @@ AT_ONCE = 1_000_000
 """Instants or requests that a kernel works through before it returns to Python."""
 
 TIME_BITS = 62
+NAME = "compiled"
 
 World = tuple[Run, Held | None, Users | None]
 
@@ -70,7 +71,7 @@ def run_events(given: EngineInput, progress: Progress | None = None) -> EngineOu
         status = kernels.advance(*world, AT_ONCE)
         state = world[0].state
         if status == kernels.FINISHED:
-            return output(world[0], int(state[kernels.ISSUED]))
+            return output(world[0], world[2])
         if status == kernels.DRAWS_EXHAUSTED:
             raise DrawsExhaustedError
         if status == kernels.NEEDS_ROOM:
@@ -84,16 +85,38 @@ def run_in_order(given: EngineInput, progress: Progress | None = None) -> Engine
 
     The integral of active requests is then the sum of the latencies: there is nothing else to sum.
     """
-    world = initial_world(given)[0]
-    requests, parallel = len(given.service_ns), bool(given.runs_parallel_at[1])
-    world.parallel[:] = parallel
-    free = np.append(np.arange(used_slots(given), dtype=np.int64), kernels.NEVER)
+    assert isinstance(given.load, OpenArrivals)
+    requests, calls = given.service_ns.shape
+    start_ns, finish_ns, slot = np.empty((3, requests, calls), dtype=np.int64)
+    run = InOrder(
+        arrival_ns=np.ascontiguousarray(given.load.arrival_ns),
+        join_ns=np.ascontiguousarray(given.join_ns),
+        service_ns=np.ascontiguousarray(given.service_ns),
+        start_ns=start_ns,
+        finish_ns=finish_ns,
+        slot=slot,
+        completion_ns=np.empty(requests, dtype=np.int64),
+        free=np.append(np.arange(used_slots(given), dtype=np.int64), kernels.NEVER),
+        integral=np.zeros(2, dtype=np.int64),
+    )
+    parallel = bool(given.runs_parallel_at[1])
     for first in range(0, requests, AT_ONCE):
         last = min(first + AT_ONCE, requests)
-        kernels.serve_in_order(world, free, parallel, first, last)
+        kernels.serve_in_order(run, slot_bits(given), parallel, first, last)
         if progress is not None:
             progress(last)
-    return output(world, requests)
+    return EngineOutput(
+        user=np.broadcast_to(np.int64(NO_USER), requests),
+        ran_parallel=np.broadcast_to(np.bool_(parallel), requests),
+        arrival_ns=run.arrival_ns,
+        completion_ns=run.completion_ns,
+        ready_ns=np.broadcast_to(run.arrival_ns[:, None], (requests, calls)),
+        start_ns=start_ns,
+        finish_ns=finish_ns,
+        slot=slot,
+        active_integral_ns=(int(run.integral[0]) << 32) + int(run.integral[1]),
+        engine=NAME,
+    )
 
 
 def serves_in_order(given: EngineInput) -> bool:
@@ -153,7 +176,8 @@ def initial_world(given: EngineInput) -> World:
         service_ns=np.ascontiguousarray(given.service_ns).reshape(-1),
         join_ns=np.ascontiguousarray(given.join_ns),
         calls=np.empty((4, requests * calls), dtype=np.int64),
-        requests=initial_requests(given),
+        arrival_ns=initial_arrivals(given),
+        completion_ns=np.empty(requests, dtype=np.int64),
         parallel=np.empty(requests, dtype=np.bool_),
         at_active=plan_arrays(given),
         nodes=nodes,
@@ -183,12 +207,10 @@ def initial_state(given: EngineInput) -> IntArray:
     return state
 
 
-def initial_requests(given: EngineInput) -> IntArray:
-    requests = np.empty((3, len(given.service_ns)), dtype=np.int64)
+def initial_arrivals(given: EngineInput) -> IntArray:
     if isinstance(given.load, OpenArrivals):
-        requests[kernels.ARRIVAL] = given.load.arrival_ns
-        requests[kernels.USER] = NO_USER
-    return requests
+        return np.ascontiguousarray(given.load.arrival_ns)
+    return np.empty(len(given.load.think_ns), dtype=np.int64)
 
 
 def initial_slots(count: int) -> IntArray:
@@ -207,6 +229,7 @@ def initial_users(load: ClosedUsers) -> Users:
     most = max(users for _, users in load.steps)
     return Users(
         users=np.full((3, most), kernels.AWAY, dtype=np.int64),
+        user=np.empty(len(load.think_ns), dtype=np.int64),
         think_ns=np.ascontiguousarray(load.think_ns),
         thinks=np.empty((2, 2 * most + 1), dtype=np.int64),
         steps=np.ascontiguousarray(np.array(load.steps, dtype=np.int64).T),
@@ -253,19 +276,20 @@ def with_room(heap: IntArray, needed: int) -> IntArray:
     return heap if needed <= heap.shape[1] else np.hstack([heap, np.empty_like(heap)])
 
 
-def output(run: Run, requests: int) -> EngineOutput:
+def output(run: Run, users: Users | None) -> EngineOutput:
     """Return the tables of the requests issued: views of the arrays that the kernels filled."""
-    state, count = run.state, int(run.state[kernels.CALLS])
+    state = run.state
+    requests, count = int(state[kernels.ISSUED]), int(state[kernels.CALLS])
     calls = run.calls[:, : requests * count].reshape(4, requests, count)
     return EngineOutput(
-        user=run.requests[kernels.USER, :requests],
+        user=np.broadcast_to(np.int64(NO_USER), requests) if users is None else users.user[:requests],
         ran_parallel=run.parallel[:requests],
-        arrival_ns=run.requests[kernels.ARRIVAL, :requests],
-        completion_ns=run.requests[kernels.COMPLETION, :requests],
+        arrival_ns=run.arrival_ns[:requests],
+        completion_ns=run.completion_ns[:requests],
         ready_ns=calls[kernels.READY],
         start_ns=calls[kernels.START],
         finish_ns=calls[kernels.FINISH],
         slot=calls[kernels.SLOT],
         active_integral_ns=(int(state[kernels.INTEGRAL_HIGH]) << 32) + int(state[kernels.INTEGRAL_LOW]),
-        engine="compiled",
+        engine=NAME,
     )

@@ -11,7 +11,7 @@ length takes no memory of its own:
   D. D. Sleator, R. E. Tarjan, "The pairing heap: a new form of self-adjusting heap", Algorithmica 1, 1986),
   linked through START (first child), FINISH (next sibling) and SLOT (the node before).
 
-Until a call is ready, READY counts the calls that it waits for; until a request completes, COMPLETION
+Until a call is ready, READY counts the calls that it waits for; until a request completes, `completion_ns`
 counts the calls that it still has to make: both as negative numbers, which times never are.
 
 All kernels are in this one file because numba's cache does not notice a change of a function in another.
@@ -34,7 +34,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 NOBODY = -1
 NEVER = (1 << 63) - 1
 LOW = (1 << 32) - 1
-FEW_SLOTS = 50
 
 FINISHED, UNFINISHED, NEEDS_ROOM, DRAWS_EXHAUSTED = range(4)
 AWAY, THINKING, BUSY, RETURNING = range(4)
@@ -71,7 +70,6 @@ AWAY, THINKING, BUSY, RETURNING = range(4)
 
 # Rows of the tables.
 READY, START, FINISH, SLOT = range(4)
-ARRIVAL, COMPLETION, USER = range(3)
 CAP, PARALLEL = range(2)
 BLOCKERS, DEPENDENTS_FROM = range(2)
 FREE, RUNNING, PLACE = range(3)
@@ -91,8 +89,8 @@ class Run(NamedTuple):
         [requests * calls] and [requests], as drawn.
     calls
         [4, requests * calls], the call table: READY, START, FINISH, SLOT.
-    requests, parallel
-        [3, requests], the request table: ARRIVAL, COMPLETION, USER; and which plan, bool[requests].
+    arrival_ns, completion_ns, parallel
+        [requests]; which plan is bool.
     at_active
         [2, n]: the CAP, and whether the plan is PARALLEL, while so many requests are active; the last column
         holds for more.
@@ -113,7 +111,8 @@ class Run(NamedTuple):
     service_ns: IntArray
     join_ns: IntArray
     calls: IntArray
-    requests: IntArray
+    arrival_ns: IntArray
+    completion_ns: IntArray
     parallel: BoolArray
     at_active: IntArray
     nodes: IntArray
@@ -145,8 +144,8 @@ class Users(NamedTuple):
     ----------
     users
         [3, users]: USER_STATE, the request that a user THINKS_AFTER, and who RETURNS at this instant.
-    think_ns
-        [requests], as drawn.
+    user, think_ns
+        [requests]: who asked, and the think time after it, as drawn.
     thinks
         [2, room]: a heap of when a think time ends (AT) and after which request (WHO).
     steps
@@ -154,6 +153,7 @@ class Users(NamedTuple):
     """
 
     users: IntArray
+    user: IntArray
     think_ns: IntArray
     thinks: IntArray
     steps: IntArray
@@ -187,7 +187,7 @@ def advance(run: Run, held: Held | None, users: Users | None, instants: int) -> 
     """Simulate so many instants more, or to the end; say why it stopped."""
     state, slots, joins = run.state, run.slots, run.joins
     for _ in range(instants):
-        now = next_instant(state, slots, joins, run.requests)
+        now = next_instant(state, slots, joins, run.arrival_ns)
         if users is not None:
             now = min(now, next_return(state, users.thinks, users.steps))
         if now == NEVER:
@@ -203,14 +203,14 @@ def advance(run: Run, held: Held | None, users: Users | None, instants: int) -> 
         if state[FRESH]:
             sort(run.fresh, state[FRESH])
             for at in range(state[FRESH]):
-                queue(state, run.calls, held, run.fresh[at], now)
+                queue(state, run.calls, held, run.fresh[at] // state[CALLS], run.fresh[at], now)
             state[FRESH] = 0
         while state[JOINING] and joins[AT, 0] == now:
-            complete(state, run.requests, users, pop_timed(joins, state, JOINING), now)
+            complete(state, run.completion_ns, users, pop_timed(joins, state, JOINING), now)
         first = state[ISSUED]
         if users is None:
-            take_arrivals(state, run.requests, now)
-        elif not take_users(state, run.requests, users.users, users.thinks, users.steps, now):
+            take_arrivals(state, run.arrival_ns, now)
+        elif not take_users(state, run.arrival_ns, users.user, users.users, users.thinks, users.steps, now):
             return DRAWS_EXHAUSTED
         for number in range(first, state[ISSUED]):
             begin(run, held, number, now)
@@ -228,7 +228,7 @@ def advance(run: Run, held: Held | None, users: Users | None, instants: int) -> 
 
 
 @part
-def next_instant(state: IntArray, slots: IntArray, joins: IntArray, requests: IntArray) -> int:
+def next_instant(state: IntArray, slots: IntArray, joins: IntArray, arrival_ns: IntArray) -> int:
     """Return when a call or a join ends or a request of an open load arrives next."""
     instant = NEVER
     if state[RUNNING_COUNT]:
@@ -236,7 +236,7 @@ def next_instant(state: IntArray, slots: IntArray, joins: IntArray, requests: In
     if state[JOINING]:
         instant = min(instant, joins[AT, 0])
     if state[ISSUED] < state[ARRIVALS]:
-        instant = min(instant, requests[ARRIVAL, state[ISSUED]])
+        instant = min(instant, arrival_ns[state[ISSUED]])
     return instant
 
 
@@ -299,33 +299,33 @@ def finish(run: Run, held: Held | None, users: Users | None, slot: int, now: int
         if run.calls[READY, dependent] == -1:
             run.fresh[state[FRESH]] = dependent
             state[FRESH] += 1
-    run.requests[COMPLETION, number] += 1
-    if run.requests[COMPLETION, number] == 0:
+    run.completion_ns[number] += 1
+    if run.completion_ns[number] == 0:
         if run.parallel[number] and run.join_ns[number]:
             push_timed(run.joins, state, JOINING, now + run.join_ns[number], number)
         else:
-            complete(state, run.requests, users, number, now)
+            complete(state, run.completion_ns, users, number, now)
 
 
 @part
-def complete(state: IntArray, requests: IntArray, users: Users | None, number: int, now: int) -> None:
+def complete(state: IntArray, completion_ns: IntArray, users: Users | None, number: int, now: int) -> None:
     """End a request, and send its user off to think."""
-    requests[COMPLETION, number] = now
+    completion_ns[number] = now
     state[ACTIVE] -= 1
     state[COMPLETED] += 1
     if users is not None:
-        answer(state, users.users, users.thinks, requests[USER, number], number, users.think_ns[number])
+        answer(state, users.users, users.thinks, users.user[number], number, users.think_ns[number])
 
 
 # Arrivals
 
 
 @part
-def take_arrivals(state: IntArray, requests: IntArray, now: int) -> None:
+def take_arrivals(state: IntArray, arrival_ns: IntArray, now: int) -> None:
     """Count the arrivals of this instant."""
     first = state[ISSUED]
     issued = first
-    while issued < state[ARRIVALS] and requests[ARRIVAL, issued] == now:
+    while issued < state[ARRIVALS] and arrival_ns[issued] == now:
         issued += 1
     state[ACTIVE] += issued - first
     state[ISSUED] = issued
@@ -341,26 +341,26 @@ def begin(run: Run, held: Held | None, number: int, now: int) -> None:
     for call in range(count):
         place, blockers = number * count + call, run.nodes[BLOCKERS, parallel * count + call]
         if blockers == 0:
-            queue(state, run.calls, held, place, now)
+            queue(state, run.calls, held, number, place, now)
         else:
             run.calls[READY, place] = min(-1, -1 - blockers)
             run.calls[START, place] = NOBODY
             run.calls[FINISH, place] = NOBODY
             run.calls[SLOT, place] = NOBODY
         made += blockers >= 0
-    run.requests[COMPLETION, number] = -made
+    run.completion_ns[number] = -made
 
 
 # Waiting and dispatch
 
 
 @part
-def queue(state: IntArray, calls: IntArray, held: Held | None, place: int, now: int) -> None:
+def queue(state: IntArray, calls: IntArray, held: Held | None, number: int, place: int, now: int) -> None:
     """Let a call wait behind those that became ready before it."""
     calls[READY, place] = now
     calls[FINISH, place] = NOBODY
     if held is not None:
-        queue_in_request(calls, held.waiting, held.level, state[CALLS], place)
+        queue_in_request(calls, held.waiting, held.level, state[CALLS], number, place)
         return
     if state[QUEUE_FIRST] == NOBODY:
         state[QUEUE_FIRST] = place
@@ -429,10 +429,9 @@ def comes_before(calls: IntArray, place: Int, other: Int) -> Bool:
 
 @helper
 def queue_in_request(
-    calls: IntArray, waiting: npt.NDArray[np.int32], level: IntArray, count: int, place: int
+    calls: IntArray, waiting: npt.NDArray[np.int32], level: IntArray, count: int, number: int, place: int
 ) -> None:
     """Append a call to those of its request that wait."""
-    number = place // count
     call = place - number * count
     if waiting[number, FIRST] == NOBODY:
         waiting[number, FIRST] = call
@@ -562,7 +561,13 @@ def answer(state: IntArray, users: IntArray, thinks: IntArray, user: int, number
 
 @helper
 def take_users(
-    state: IntArray, requests: IntArray, users: IntArray, thinks: IntArray, steps: IntArray, now: int
+    state: IntArray,
+    arrival_ns: IntArray,
+    user_of: IntArray,
+    users: IntArray,
+    thinks: IntArray,
+    steps: IntArray,
+    now: int,
 ) -> bool:
     """Let users come, leave and return at this instant, and issue; return False if the draws ran out."""
     while state[STEPS_DONE] < steps.shape[1] and steps[AT, state[STEPS_DONE]] == now:
@@ -570,11 +575,11 @@ def take_users(
         state[STEPS_DONE] += 1
     while state[THINKERS] and thinks[AT, 0] == now:
         number = pop_timed(thinks, state, THINKERS)
-        user = requests[USER, number]
+        user = user_of[number]
         # A user may have left, and perhaps come again, while thinking.
         if users[USER_STATE, user] == THINKING and users[THINKS_AFTER, user] == number:
             come_back(state, users, user)
-    return state[RETURNED] == 0 or issue_returned(state, requests, users, now)
+    return state[RETURNED] == 0 or issue_returned(state, arrival_ns, user_of, users, now)
 
 
 @helper
@@ -597,7 +602,9 @@ def come_back(state: IntArray, users: IntArray, user: int) -> None:
 
 
 @helper
-def issue_returned(state: IntArray, requests: IntArray, users: IntArray, now: int) -> bool:
+def issue_returned(
+    state: IntArray, arrival_ns: IntArray, user_of: IntArray, users: IntArray, now: int
+) -> bool:
     """Issue a request for each user who came back, in ascending order; return False if the draws ran out."""
     count = state[RETURNED]
     state[RETURNED] = 0
@@ -608,13 +615,13 @@ def issue_returned(state: IntArray, requests: IntArray, users: IntArray, now: in
         users[USER_STATE, user] = AWAY
         if user >= state[PRESENT] or now >= state[END]:
             continue
-        if state[ISSUED] == requests.shape[1]:
+        if state[ISSUED] == len(arrival_ns):
             if state[END] != NEVER:
                 return False
             continue
         users[USER_STATE, user] = BUSY
-        requests[USER, state[ISSUED]] = user
-        requests[ARRIVAL, state[ISSUED]] = now
+        user_of[state[ISSUED]] = user
+        arrival_ns[state[ISSUED]] = now
         state[ISSUED] += 1
         state[ACTIVE] += 1
     return True
@@ -675,53 +682,63 @@ def sort(values: IntArray, count: int) -> None:
 # First come, first served, without an event list
 
 
+class InOrder(NamedTuple):
+    """What a run has whose calls start in order; int64.
+
+    Parameters
+    ----------
+    arrival_ns, join_ns, service_ns
+        [requests], [requests] and [requests, calls], as drawn.
+    start_ns, finish_ns, slot, completion_ns
+        The tables, of the same shapes.
+    free
+        [slots + 1]: a heap of `free since << slot bits | slot`, and NEVER.
+    integral
+        [2]: active requests x time, in units of 2**32 and the rest.
+    """
+
+    arrival_ns: IntArray
+    join_ns: IntArray
+    service_ns: IntArray
+    start_ns: IntArray
+    finish_ns: IntArray
+    slot: IntArray
+    completion_ns: IntArray
+    free: IntArray
+    integral: IntArray
+
+
 @compiled
-def serve_in_order(run: Run, free: IntArray, parallel: bool, first: int, last: int) -> None:
+def serve_in_order(run: InOrder, slot_bits: int, parallel: bool, first: int, last: int) -> None:
     """Serve the calls of the requests from `first` up to `last` in order, each on the slot free soonest.
 
     The recursion of J. Kiefer and J. Wolfowitz, "On the theory of queues with many servers", Transactions of
-    the American Mathematical Society 78, 1955. `free` (int64[slots + 1]) keeps `free since << slot bits |
-    slot` in ascending order or, of many slots, as a heap; its last element is NEVER.
+    the American Mathematical Society 78, 1955.
     """
-    bits, count = run.state[SLOT_BITS], run.state[CALLS]
+    mask = (1 << slot_bits) - 1
     for number in range(first, last):
-        arrival = run.requests[ARRIVAL, number]
+        arrival = run.arrival_ns[number]
         latest = arrival
-        for place in range(number * count, (number + 1) * count):
-            soonest = free[0]
-            slot = soonest & ((1 << bits) - 1)
-            start_ns = max(arrival, soonest >> bits)
-            finish_ns = start_ns + run.service_ns[place]
+        for call in range(run.service_ns.shape[1]):
+            slot = run.free[0] & mask
+            start_ns = max(arrival, run.free[0] >> slot_bits)
+            finish_ns = start_ns + run.service_ns[number, call]
             latest = max(latest, finish_ns)
-            run.calls[READY, place] = arrival
-            run.calls[START, place] = start_ns
-            run.calls[FINISH, place] = finish_ns
-            run.calls[SLOT, place] = slot
-            if len(free) <= FEW_SLOTS:
-                replace_in_order(free, finish_ns << bits | slot)
-            else:
-                replace_in_heap(free, finish_ns << bits | slot)
+            run.start_ns[number, call] = start_ns
+            run.finish_ns[number, call] = finish_ns
+            run.slot[number, call] = slot
+            replace_first(run.free, finish_ns << slot_bits | slot)
         if parallel:
             latest += run.join_ns[number]
-        run.requests[COMPLETION, number] = latest
-        low = run.state[INTEGRAL_LOW] + latest - arrival
-        run.state[INTEGRAL_HIGH] += low >> 32
-        run.state[INTEGRAL_LOW] = low & LOW
+        run.completion_ns[number] = latest
+        low = run.integral[1] + latest - arrival
+        run.integral[0] += low >> 32
+        run.integral[1] = low & LOW
 
 
 @part
-def replace_in_order(values: IntArray, value: int) -> None:
-    """Replace the first of the ascending values."""
-    at = 1
-    while values[at] < value:
-        values[at - 1] = values[at]
-        at += 1
-    values[at - 1] = value
-
-
-@part
-def replace_in_heap(heap: IntArray, value: int) -> None:
-    """Replace the root of a heap whose last element is never reached."""
+def replace_first(heap: IntArray, value: int) -> None:
+    """Replace the root of a heap whose last element is NEVER."""
     at, child, last = 0, 1, len(heap) - 1
     while child < last:
         child += heap[child + 1] < heap[child]
