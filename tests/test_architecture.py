@@ -20,7 +20,7 @@ STAGES = (
     ("check",),
     ("percentile", "interval", "warmup", "stability", "theory", "bounds", "validation"),
     ("engine_input", "attempts", "shared_view", "shared_simulation", "simulation"),
-    ("figures", "follow_up", "attempt_cost", "accounts", "shared_figures", "measure", "steadiness", "expected", "verdict", "tables"),
+    ("figures", "follow_up", "attempt_cost", "accounts", "shared_figures", "breakdown", "measure", "steadiness", "expected", "verdict", "tables"),
     ("plan_result",),
     ("decision",),
     ("objective",),
