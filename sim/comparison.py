@@ -13,6 +13,7 @@ from sim.plan_result import PlanResult
 from sim.result import Result
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad
+from sim.verdict import UNDECIDED
 
 COMPARED = ("latency_ms_mean", "latency_ms_p95", "cost_micros_per_request")
 
@@ -167,7 +168,7 @@ def differ_in_active_requests_alone(one: Scenario, other: Scenario) -> bool:
 
 def flip_sentence(results: Sequence[Result], flip: Flip | None) -> str:
     """Return what each scenario decides and, where it flips, between which loads and at what price."""
-    decisions = dict.fromkeys(result.decision.decision for result in results)
+    decisions = {result.decision.decision for result in results}
     words = "; ".join(f"{result.scenario.name}: {scenario_words(result)}" for result in results)
     if len(results) == 1:
         return words
@@ -181,11 +182,28 @@ def flip_sentence(results: Sequence[Result], flip: Flip | None) -> str:
 
 
 def scenario_words(result: Result) -> str:
-    """Return a scenario's latencies and its decision."""
-    latencies = ", ".join(
-        f"{plan.label} {figure_words(plan.estimates['latency_ms_mean'])} ms" for plan in result.plans
+    """Return what a scenario decides, from which latencies, and at what price."""
+    measured = result.decision.measured
+    if measured is None or measured.decision == UNDECIDED:
+        return result.decision.reason
+    serial, chosen = (plan.estimates["latency_ms_mean"] for plan in compared_plans(result))
+    words = (
+        f"{measured.decision}, {compared_plans(result)[1].label} {figure_words(chosen)} ms "
+        f"against serial {figure_words(serial)} ms"
     )
-    return f"{latencies}; {result.decision.reason}"
+    half_width = measured.difference.half_width
+    interval = "" if half_width is None else f" ± {half_width:.1f}"
+    if measured.saved_ms <= 0:
+        return f"{words}: {-measured.saved_ms:.1f}{interval} ms lost"
+    price = measured.extra_cost_micros / measured.saved_ms
+    return f"{words}: {measured.saved_ms:.1f}{interval} ms saved at {price:.2f} micros per ms"
+
+
+def compared_plans(result: Result) -> tuple[PlanResult, PlanResult]:
+    """Return serial and the plan that the decision is about."""
+    serial = next(plan for plan in result.plans if plan.plan.plan == "serial")
+    (label,) = (label for label, each in result.decision.by_plan.items() if each is result.decision.measured)
+    return serial, result.plan(label)
 
 
 def figure_words(figure: Estimate) -> str:
