@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from sim.bounds import latency_bound_of_active
+from sim.bounds import latency_bound_of_active, open_latency_bound
 from sim.scenario import Scenario
 from sim.scenario.distribution import Exponential
 from sim.scenario.load import OpenLoad
@@ -28,14 +28,16 @@ class Expected:
 
 
 def alone_ms(scenario: Scenario, plan: PlanChoice) -> float:
-    """Return the mean latency of a request that never waits, at least: its times at their means.
+    """Return the least mean latency of a request that never waits for others: its times at their means.
 
-    The mean of the longest branch is no less than the longest mean. An adaptive request may be either kind.
+    The mean of the longest branch is no less than the longest mean, and all work takes its time on the slots
+    that the request may hold. An adaptive request may be either kind.
     """
     serial_ms = sum(scenario.branch_means_ms)
-    parallel_ms = schedule_plan(
-        scenario.parallel_plan(plan.max_degree or len(scenario.branch_means_ms))
-    ).ideal_ms
+    slots = scenario.provider.concurrency
+    critical_ms = schedule_plan(scenario.parallel_plan(slots)).ideal_ms - scenario.join_mean_ms
+    degree = min(slots, plan.max_degree or slots)
+    parallel_ms = open_latency_bound(critical_ms, serial_ms, degree, scenario.join_mean_ms)
     return {"serial": serial_ms, "parallel": parallel_ms}.get(plan.plan, min(serial_ms, parallel_ms))
 
 

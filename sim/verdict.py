@@ -76,7 +76,9 @@ def measured_decision(
     flips_at = judged.flip_between(-high, -low)
     margin = paired_difference([float(value) - flips_at for value in serial_ms], parallel_ms)
     more = margin.more_replications
-    when = f"about {more:,} more replications would decide it" if more else "no number of replications would"
+    when = "no number of replications would"
+    if more:
+        when = f"about {more:,} more replication{'' if more == 1 else 's'} would decide it"
     reason = (
         f"{UNDECIDED}: saves {-difference.mean:.2f} ms ± {difference.half_width:.2f}, "
         f"and the decision flips at {flips_at:.2f} ms; {when}"
