@@ -63,6 +63,11 @@ def test_a_pause_that_ends_after_the_answer_makes_no_attempt() -> None:
     assert answers(out) == ["timed_out at 25"]
 
 
+def test_a_pause_that_ends_at_the_deadline_makes_no_attempt() -> None:
+    out = simulate(failing(workload(arriving(0), [10]), ["x."], backoff_ms=5, deadline_ms=15))
+    assert (trace(out), answers(out)) == (["0.0.0 0 0-10 slot 0 server_error"], ["timed_out at 15"])
+
+
 THREE = [10, 20, 30]
 
 

@@ -146,6 +146,17 @@ def test_a_fair_share_follows_the_slots() -> None:
     assert starts_ms(out) == [0, 0, 4, 4, 10, 10]
 
 
+def test_a_fair_share_rises_in_the_instant_in_which_a_join_ends() -> None:
+    # At 15 the first request is answered, and the second may hold both slots.
+    one = workload(arriving(0, 0), [[5, 5], [99, 20]], join_ms=5)
+    assert trace(simulate(one, provider(2, "fair_share"))) == [
+        "0.0.0 0 0-5 slot 0 ok",
+        "0.1.0 0 5-10 slot 0 ok",
+        "1.1.0 0 15-35 slot 0 ok",
+        "1.0.0 0 0-99 slot 1 ok",
+    ]
+
+
 def test_a_step_at_the_instant_of_an_arrival_comes_before_it() -> None:
     adaptive = workload(arriving(5), [10, 10])
     shares = adaptive.runs_parallel_at.copy()
