@@ -25,8 +25,8 @@ def decide(
     from sim.cli.shares import shares
     from sim.cli.show_plan import decide_parts
 
-    scenarios = read_all(files, sets or [])
-    decisions = [(scenario, shares(scenario, active, slots)) for scenario in scenarios]
+    parts = [part for scenario in read_all(files, sets or []) for part in scenario.parts]
+    decisions = [(part, shares(part, active, slots)) for part in parts]
     if as_json:
         say_json({"decisions": [share.summary(scenario) for scenario, each in decisions for share in each]})
     else:
@@ -37,8 +37,9 @@ def gains(file: ScenarioFile, sets: Sets = None, as_json: AsJson = False) -> Non
     """Show the makespan and the gain slot by slot."""
     from sim.cli.show_plan import gains_parts
 
-    found = sim.gains(sim.load_scenario(file, sets or ()))
+    parts = sim.load_scenario(file, sets or ()).parts
+    found = {part.part_name: sim.gains(part) for part in parts}
     if as_json:
-        say_json(found.summary())
+        say_json({"workloads": {name: each.summary() for name, each in found.items()}})
     else:
-        say(*gains_parts(found))
+        say(*(part for each in found.values() for part in gains_parts(each)))

@@ -105,7 +105,7 @@ def flipped(scenario: Scenario, levels: Levels, workers: int | None, *, quiet: b
 def requests_in(scenarios: Sequence[Scenario]) -> int:
     """Return how many requests are expected of all plans and replications."""
     return sum(
-        expected_requests(scenario)
+        sum(expected_requests(part) for part in scenario.parts)
         * len(scenario.plans)
         * (1 if is_deterministic(scenario) else scenario.experiment.replications)
         for scenario in scenarios

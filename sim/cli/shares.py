@@ -28,6 +28,7 @@ class Share:
         return {
             "scenario": scenario.name,
             "scenario_file": scenario.path,
+            "workload": scenario.part_name,
             "active_requests_from": self.active_from,
             "active_requests_to": self.active_to,
             **self.evaluation.to_dict(),

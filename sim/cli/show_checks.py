@@ -7,7 +7,7 @@ from typing import Any
 from rich.console import RenderableType
 
 from sim.cli.experiments import Given, simulated
-from sim.cli.show import in_order
+from sim.cli.figures import in_order
 from sim.cli.terminal import new_table
 from sim.errors import CheckError
 from sim.result import Result

@@ -6,18 +6,8 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from sim.capacity import FlipTable, Level, PlanFigure
-from sim.cli.show import (
-    BLANK,
-    FIGURES,
-    ORDER,
-    OVERLOADED,
-    checks_words,
-    estimate,
-    in_order,
-    load_words,
-    number,
-    slo_lines,
-)
+from sim.cli.figures import BLANK, FIGURES, ORDER, OVERLOADED, estimate, in_order, number
+from sim.cli.show import checks_words, load_words, slo_lines
 from sim.cli.terminal import new_table
 from sim.comparison import COMPARED, Comparison, PlanDifference
 from sim.interval import Difference

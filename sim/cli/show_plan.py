@@ -6,15 +6,22 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from sim.capacity import Gains
+from sim.cli.figures import number
 from sim.cli.shares import Share
-from sim.cli.show import criterion_line, number, slots_words
+from sim.cli.show import criterion_line, slots_words
 from sim.cli.terminal import new_table
 from sim.scenario import Scenario
 
 
 def decide_parts(scenario: Scenario, shares: Sequence[Share]) -> list[RenderableType]:
-    """Return the four criteria of one scenario at each share of the slots."""
-    return [line for share in shares for line in evaluation_lines(f"{scenario.name}{where(share)}", share)]
+    """Return the four criteria of one workload at each share of the slots."""
+    name = part_name(scenario)
+    return [line for share in shares for line in evaluation_lines(f"{name}{where(share)}", share)]
+
+
+def part_name(scenario: Scenario) -> str:
+    """Return a scenario's name, with that of the workload where it has several."""
+    return scenario.name if len(scenario.parts) == 1 else f"{scenario.name}, {scenario.part_name}"
 
 
 def where(share: Share) -> str:
@@ -47,7 +54,7 @@ def gains_parts(gains: Gains) -> list[RenderableType]:
     """Return makespan and gain slot by slot."""
     degree = slots_words(gains.recommended_degree)
     return [
-        f"{gains.scenario.name}: one request alone, serial {number(gains.serial_ms)} ms",
+        f"{part_name(gains.scenario)}: one request alone, serial {number(gains.serial_ms)} ms",
         gains_table(gains),
         f"recommended degree: {degree}",
     ]

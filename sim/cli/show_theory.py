@@ -2,7 +2,7 @@
 
 from rich.console import RenderableType
 
-from sim.cli.show import BLANK, number
+from sim.cli.figures import BLANK, number
 from sim.cli.terminal import new_table, progress
 from sim.verification.table import TheoryRow, TheoryTable, chosen_cases, verify_theory
 

@@ -125,7 +125,10 @@ def verify(
     workers: Workers = None,
     as_json: AsJson = False,
 ) -> None:
-    """Simulate scenarios and show what the checks found; or hold the simulator against queueing theory."""
+    """Simulate scenarios and show what the checks found.
+
+    With --theory the simulator is held against queueing theory instead.
+    """
     if theory:
         refuse_beside_theory(
             files, {"--seed": seed, "--set": sets, "--plan": plans, "--replications": replications}
