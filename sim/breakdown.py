@@ -7,15 +7,18 @@ arrival. Each stretch belongs to one part, so that the parts add up to the laten
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
-from sim.accounts import Accounts
+from sim.engine.interface import BoolArray
 from sim.engine.shared.interface import NO_SLOT, OK
+from sim.shared_simulation import SharedRun
+from sim.shared_view import provider_of
 from sim.simulation import Run
-from sim.units import IntArray
+from sim.units import NS_PER_MS, IntArray
 
-PARTS = {
+PARTS: Final = {
     "service": "service on the critical path",
     "slots_busy": "waiting while every slot was taken",
     "own_cap": "waiting at its own cap, beside free slots",
@@ -26,6 +29,7 @@ PARTS = {
 }
 SERVICE, SLOTS_BUSY, OWN_CAP, LIMITS, LOST_ATTEMPTS, PAUSES, JOIN = range(len(PARTS))
 MOST_REQUESTS = 20_000
+SLOWEST = 10
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,32 @@ class Breakdown:
     request: IntArray
     parts_ns: IntArray
 
+    @property
+    def mean_ms(self) -> dict[str, float]:
+        """The mean of each part by its name, ms; they add up to the mean latency. Empty for no request."""
+        if not len(self.request):
+            return {}
+        return dict(zip(PARTS, (self.parts_ns.mean(axis=0) / NS_PER_MS).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class TimeSpent:
+    """Where the time of one run went.
+
+    Parameters
+    ----------
+    requests
+        How many requests its figures count: delivered, after warm-up.
+    covered
+        The parts of their latencies, of the first `MOST_REQUESTS` of a long run.
+    slowest
+        The parts of the `SLOWEST` longest latencies among all of them, the longest first.
+    """
+
+    requests: int
+    covered: Breakdown
+    slowest: Breakdown
+
 
 @dataclass(frozen=True, slots=True)
 class Leg:
@@ -57,19 +87,29 @@ class Leg:
     ok: bool
 
 
-def break_down(run: Run, accounts: Accounts) -> Breakdown:
-    """Return the parts of the latencies of delivered requests, of the first `MOST_REQUESTS` of a long run."""
-    delivered = np.flatnonzero(accounts.delivered)[:MOST_REQUESTS]
-    legs = legs_of(run, set(delivered.tolist()))
+def time_spent(run: Run, counted: BoolArray) -> TimeSpent:
+    """Return where the time of a run's requests went; `counted` (bool[requests]) says whose time counts."""
+    requests = np.flatnonzero(counted)
+    longest_first = np.argsort(-run.out.latency_ns[requests], kind="stable")
+    return TimeSpent(
+        len(requests),
+        break_down(run, requests[:MOST_REQUESTS]),
+        break_down(run, requests[longest_first[:SLOWEST]]),
+    )
+
+
+def break_down(run: Run, requests: IntArray) -> Breakdown:
+    """Return the parts of the latencies of delivered requests, by number and in the order given."""
+    legs = legs_of(run, requests)
     waits = [ProviderWaits(run, provider) for provider in range(providers_of(run))]
     join_start_ns = join_starts_ns(run)
     rows = [
         Way(legs[request], int(run.out.arrival_ns[request]), waits).parts(
             int(join_start_ns[request]), int(run.out.completion_ns[request]), join_call(run, request)
         )
-        for request in delivered.tolist()
+        for request in requests.tolist()
     ]
-    return Breakdown(delivered, np.array(rows, dtype=np.int64).reshape(-1, len(PARTS)))
+    return Breakdown(requests, np.array(rows, dtype=np.int64).reshape(-1, len(PARTS)))
 
 
 def providers_of(run: Run) -> int:
@@ -95,37 +135,42 @@ def join_call(run: Run, request: int) -> int:
     return branches if branches < run.given.calls_per_request else -1
 
 
-def legs_of(run: Run, requests: set[int]) -> dict[int, list[Leg]]:
+def legs_of(run: Run, requests: IntArray) -> dict[int, list[Leg]]:
     """Return the attempts of each request."""
+    wanted = np.zeros(run.out.requests, dtype=np.bool_)
+    wanted[requests] = True
     legs: defaultdict[int, list[Leg]] = defaultdict(list)
-    if run.shared is None:
-        out = run.out
-        number, call = np.nonzero(out.called)
-        columns = (
-            number,
-            call,
-            out.ready_ns[out.called],
-            out.start_ns[out.called],
-            out.finish_ns[out.called],
-        )
-        for request, index, ready_ns, start_ns, finish_ns in zip(*(x.tolist() for x in columns), strict=True):
-            if request in requests:
-                legs[request].append(Leg(index, 0, ready_ns, start_ns, finish_ns, 0, True))
-        return legs
-    given, attempts = run.shared.given, run.shared.out.attempts
-    workload = run.shared.out.workload[attempts.number]
-    rows = (
-        attempts.number, attempts.call, attempts.attempt, attempts.ready_ns, attempts.start_ns,
-        attempts.finish_ns, attempts.outcome, workload,
-    )  # fmt: skip
-    for request, call, attempt, ready_ns, start_ns, finish_ns, outcome, index in zip(
-        *(x.tolist() for x in rows), strict=True
-    ):
-        if request in requests:
-            provider = given.workloads[index].provider_of(call)
-            leg = Leg(call, attempt, ready_ns, start_ns, finish_ns, provider, outcome == OK)
-            legs[request].append(leg)
+    columns = plain_legs(run, wanted) if run.shared is None else shared_legs(run.shared, wanted)
+    for request, *leg in zip(*(column.tolist() for column in columns), strict=True):
+        legs[request].append(Leg(*leg))
     return legs
+
+
+def plain_legs(run: Run, wanted: BoolArray) -> tuple[IntArray, ...]:
+    """Return the requests and the fields of `Leg`, a column each, of the calls of a plain run."""
+    out = run.out
+    called = out.called & wanted[:, None]
+    number, call = np.nonzero(called)
+    nothing = np.zeros(len(call), dtype=np.int64)
+    times_ns = (out.ready_ns[called], out.start_ns[called], out.finish_ns[called])
+    return number, call, nothing, *times_ns, nothing, nothing + 1
+
+
+def shared_legs(run: SharedRun, wanted: BoolArray) -> tuple[IntArray, ...]:
+    """Return the requests and the fields of `Leg`, a column each, of the attempts on shared providers."""
+    attempts = run.out.attempts
+    mine = wanted[attempts.number]
+    columns = (
+        attempts.number,
+        attempts.call,
+        attempts.attempt,
+        attempts.ready_ns,
+        attempts.start_ns,
+        attempts.finish_ns,
+        provider_of(run.given, run.out),
+        (attempts.outcome == OK).astype(np.int64),
+    )
+    return tuple(column[mine] for column in columns)
 
 
 class ProviderWaits:
@@ -168,15 +213,8 @@ def held_slots(run: Run, provider: int) -> tuple[IntArray, IntArray, IntArray, I
     if run.shared is None:
         out, zero = run.out, np.zeros(1, dtype=np.int64)
         return out.start_ns[out.called], out.finish_ns[out.called], zero, zero + run.given.slots
-    given, out_shared = run.shared.given, run.shared.out
-    attempts = out_shared.attempts
-    workload = out_shared.workload[attempts.number]
-    mine = np.zeros(len(workload), dtype=np.bool_)
-    for index, one in enumerate(given.workloads):
-        calls = np.array([one.provider_of(call) == provider for call in range(one.calls_per_request)])
-        of_workload = workload == index
-        mine[of_workload] = calls[attempts.call[of_workload]]
-    mine &= attempts.slot != NO_SLOT
+    given, attempts = run.shared.given, run.shared.out.attempts
+    mine = (provider_of(given, run.shared.out) == provider) & (attempts.slot != NO_SLOT)
     at_ns, slots = (
         np.array(column, dtype=np.int64) for column in zip(*given.providers[provider].slots, strict=True)
     )
@@ -191,6 +229,7 @@ class Way:
         self.arrival_ns = arrival_ns
         self.waits = waits
         self.spent = [0] * len(PARTS)
+        self.passed: set[Leg] = set()
 
     def parts(self, join_start_ns: int, completion_ns: int, join_call: int) -> list[int]:
         """Return the time spent on each part, ns."""
@@ -206,31 +245,36 @@ class Way:
         """Account for the time before something became ready at `time_ns`."""
         if time_ns == self.arrival_ns:
             return
-        ended = [leg for leg in self.legs.values() if leg.finish_ns == time_ns]
+        # An attempt turned away at once has no length, so that its end may be its own beginning.
+        ended = [leg for leg in self.legs.values() if leg.finish_ns == time_ns and leg not in self.passed]
         if ended:
-            leg = max(ended, key=lambda leg: (leg.ok, leg.start_ns))
+            leg = max(ended, key=lambda leg: (leg.ok, leg.ready_ns < time_ns, leg.start_ns))
             self.through(leg, time_ns, SERVICE if leg.ok else LOST_ATTEMPTS)
             return
         # Nothing ended then: what became ready waited for the first token of a call that was running.
-        running = [leg for leg in self.legs.values() if leg.start_ns < time_ns < leg.finish_ns]
+        running = [leg for leg in self.legs.values() if leg.start_ns <= time_ns < leg.finish_ns]
         self.through(min(running, key=lambda leg: (leg.ready_ns, leg.call)), time_ns, SERVICE)
 
     def through(self, leg: Leg, until_ns: int, part: int) -> None:
         """Account for an attempt up to a time, for its wait, and for what was before it."""
+        self.passed.add(leg)
         self.spent[part] += until_ns - leg.start_ns
         wait = self.waits[leg.provider]
         full_ns, beside_free_ns = wait.split(leg.ready_ns, leg.start_ns)
         self.spent[SLOTS_BUSY] += full_ns
         self.spent[wait.beside_free] += beside_free_ns
-        earlier = self.legs.get((leg.call, leg.attempt - 1))
-        if earlier is None:
+        if leg.attempt == 0:
             self.before(leg.ready_ns)
-        elif earlier.finish_ns <= leg.ready_ns:
-            self.spent[PAUSES] += leg.ready_ns - earlier.finish_ns
-            self.through(earlier, earlier.finish_ns, LOST_ATTEMPTS)
+            return
+        earlier = [self.legs[leg.call, attempt] for attempt in range(leg.attempt)]
+        failed = [one for one in earlier if one.finish_ns <= leg.ready_ns]
+        if failed:
+            last = max(failed, key=lambda one: one.finish_ns)
+            self.spent[PAUSES] += leg.ready_ns - last.finish_ns
+            self.through(last, last.finish_ns, LOST_ATTEMPTS)
         else:
             # A hedge: it joined an attempt that was still running.
-            self.through(earlier, leg.ready_ns, PAUSES)
+            self.through(earlier[0], leg.ready_ns, PAUSES)
 
 
 def _finish(leg: Leg) -> int:

@@ -6,6 +6,10 @@ from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from sim.accounts import accounts_of
+from sim.breakdown import TimeSpent, time_spent
 from sim.check import CheckReport
 from sim.decision import Decision, decide
 from sim.measure import Measured
@@ -65,6 +69,16 @@ class Result:
         """One row per call of every kept run; see `sim.tables.CALL_COLUMNS`."""
         ids = tuple(branch.id for branch in self.scenario.workflow.branches)
         return joined([calls_table(run, ids) for plan in self.plans for run in plan.runs])
+
+    @cached_property
+    def time_spent(self) -> dict[str, TimeSpent]:
+        """Where the time of each plan's requests went, by its label; of the first replication."""
+        return {plan.label: self._time_spent(plan) for plan in self.plans}
+
+    def _time_spent(self, plan: PlanResult) -> TimeSpent:
+        run, dropped = plan.runs[0], plan.dropped[0]
+        after_warmup = np.arange(run.out.requests) >= dropped
+        return time_spent(run, after_warmup & accounts_of(self.scenario, run).delivered)
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the tables as plain data; the content of `summary.json`."""
