@@ -7,12 +7,17 @@ from dataclasses import dataclass
 from sim.decide import MERGE
 from sim.decision import Decision
 from sim.interval import Estimate
-from sim.plan_result import PlanResult
+from sim.plan_result import PeriodResult, PlanResult, WorkloadResult
 from sim.scenario import Scenario
 from sim.scenario.slo import SloRule
+from sim.stability import Stability
 from sim.verdict import UNDECIDED
 
 MET, MISSED = "met", "missed"
+NO_FIGURE = Estimate(math.nan, None, 0, "there is no such figure")
+
+Subject = PlanResult | WorkloadResult | PeriodResult
+"""Whose figures a rule may be about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,21 +54,39 @@ def plan_to_hold(part: Scenario, plans: Sequence[PlanResult], decision: Decision
 
 def slo_verdict(rule: SloRule, plan: PlanResult, part: Scenario) -> SloVerdict:
     """Return whether a plan keeps a rule with its whole interval, breaks it, or cannot tell."""
-    own = next((one for one in plan.workloads if one.name == part.part_name), None)
-    estimates = plan.estimates | (own.estimates if own else {})
-    figure = estimates[rule.metric]
-    verdict, reason = held(rule, figure, plan)
+    subject = subject_of(rule, plan, part.part_name)
+    figure = NO_FIGURE if subject is None else subject.estimates[rule.metric]
+    verdict, reason = held(rule, figure, stability_of(subject, plan))
     return SloVerdict(rule, plan.label, part.part_name, figure, verdict, reason)
 
 
-def held(rule: SloRule, figure: Estimate, plan: PlanResult) -> tuple[str, str]:
+def subject_of(rule: SloRule, plan: PlanResult, workload: str) -> Subject | None:
+    """Return whose figure a rule of a workload is about; None where there is no such figure.
+
+    Without a scope that is the workload, and the whole run where a workload has no such figure of its own.
+    """
+    named = rule.scope or workload
+    subjects: list[Subject] = [one for one in plan.workloads if one.name == named]
+    if named == workload:
+        subjects.append(plan)
+    else:
+        subjects += [one for one in plan.periods if one.period.name == named]
+    return next((one for one in subjects if rule.metric in one.estimates), None)
+
+
+def stability_of(subject: Subject | None, plan: PlanResult) -> Stability:
+    """Return how steady a figure is: as its period, else as the whole run."""
+    return subject.stability if isinstance(subject, PeriodResult) else plan.stability
+
+
+def held(rule: SloRule, figure: Estimate, stability: Stability) -> tuple[str, str]:
     """Return the verdict on a figure and its reason."""
     ends = [figure.mean] if figure.low is None or figure.high is None else [figure.low, figure.high]
     kept = [rule.holds(end) for end in ends]
     if math.isnan(figure.mean):
         return UNDECIDED, figure.reason or "the figure is missing"
-    if plan.stability.label == "overloaded":
-        return MISSED, f"overloaded: {plan.stability.reason}"
+    if stability.label == "overloaded":
+        return MISSED, f"overloaded: {stability.reason}"
     if all(kept):
         return MET, ""
     return (UNDECIDED, "the bound lies within the interval") if any(kept) else (MISSED, "")

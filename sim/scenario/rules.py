@@ -6,8 +6,10 @@ from typing import TYPE_CHECKING
 from sim.scenario.base import Broken, Path
 from sim.scenario.distribution import Distribution, TokenDuration, TraceTokens
 from sim.scenario.faults import nearest
-from sim.scenario.load import TOKEN_ROLES, ClosedLoad, OpenLoad, TraceLoad
+from sim.scenario.load import TOKEN_ROLES, ClosedLoad, OpenLoad, ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.model import WarmupCut
+from sim.scenario.profile import periods_of
+from sim.scenario.slo import PERIOD_METRICS, REQUEST_METRICS, SloRule
 
 if TYPE_CHECKING:
     from sim.scenario.keys import ScenarioKeys
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
 def broken_rules(scenario: "ScenarioKeys") -> Iterator[Broken]:
     """Yield the rules between the parts of a scenario that do not hold."""
     yield from _plans(scenario)
+    yield from _slo_scopes(scenario)
     yield from _trace(scenario)
     yield from _warmup(scenario)
     unknown = list(_providers(scenario))
@@ -32,6 +35,32 @@ def _plans(scenario: "ScenarioKeys") -> Iterator[Broken]:
     plan = scenario.slo.plan if scenario.slo else None
     if plan is not None and plan not in labels:
         yield Broken(("slo", "plan"), f"must be one of the plans: {', '.join(labels)}", plan)
+
+
+def _slo_scopes(scenario: "ScenarioKeys") -> Iterator[Broken]:
+    """Yield the rules of the SLO that name no period of the load, or a figure that it has not."""
+    load = scenario.load
+    periods = [one.name for one in periods_of(load)] if isinstance(load, StepsLoad | ProfileLoad) else []
+    names = (*periods, scenario.part_name)
+    for index, rule in enumerate(scenario.slo.rules if scenario.slo else ()):
+        broken = scope_fault(rule, names, periods)
+        if broken is not None:
+            yield Broken(("slo", "rules", index), broken, str(rule))
+
+
+def scope_fault(rule: SloRule, names: Sequence[str], periods: Sequence[str]) -> str | None:
+    """Return what is wrong with what a rule is about, None where nothing is.
+
+    `names` are all that it may be about, `periods` those of them that are periods.
+    """
+    if rule.scope is None:
+        return None
+    if rule.scope not in names:
+        return f"must name a workload or a period{nearest(rule.scope, tuple(names))}"
+    known = PERIOD_METRICS if rule.scope in periods else REQUEST_METRICS
+    if rule.metric in known:
+        return None
+    return f"must be about a figure that a {'period' if rule.scope in periods else 'workload'} has"
 
 
 def _warmup(scenario: "ScenarioKeys") -> Iterator[Broken]:

@@ -1,4 +1,4 @@
-"""Service-level objectives: rules such as `latency_ms_p95 <= 400`."""
+"""Service-level objectives: rules such as `latency_ms_p95 <= 400`, or `peak:succeeded_share >= 0.99`."""
 
 import math
 import operator
@@ -12,34 +12,52 @@ from sim.scenario.base import Broken, BrokenRulesError, Model, Name
 from sim.scenario.faults import nearest
 
 PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
-METRICS = (
+REQUEST_METRICS = (
     *(f"latency_ms_{kind}" for kind in ("mean", *PERCENTILES, "max")),
     *(f"waiting_ms_{kind}" for kind in ("mean", *PERCENTILES, "max")),
-    "utilisation",
-    "throughput_per_s",
     "cost_micros_per_request",
+    "cost_micros_per_success",
+    "succeeded_share",
+    "degraded_share",
+    "failed_share",
+    "timed_out_share",
 )
+"""What a rule may be about whoever it is about: all requests, those of a workload, those of a period."""
+PERIOD_METRICS = (*REQUEST_METRICS, "utilisation", "throughput_per_s")
+METRICS = (*PERIOD_METRICS, "active_requests_mean")
 """What a rule may be about; the names are those of a summary's figures."""
 
 COMPARISONS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
 COMPARISON, NUMBER = r"(<=|>=|<|>)", r"([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)"
-RULE = re.compile(rf"\s*(\w+)\s*{COMPARISON}\s*{NUMBER}\s*")
+SCOPE = r"(?:(\S(?:.*\S)?)\s*:\s*)?"
+RULE = re.compile(rf"\s*{SCOPE}(\w+)\s*{COMPARISON}\s*{NUMBER}\s*")
 RULE_SCHEMA = {
     "type": "string",
-    "pattern": rf"^\s*({'|'.join(METRICS)})\s*{COMPARISON}\s*{NUMBER}\s*$",
-    "examples": ["latency_ms_p95 <= 400"],
+    "pattern": rf"^\s*{SCOPE}({'|'.join(METRICS)})\s*{COMPARISON}\s*{NUMBER}\s*$",
+    "examples": ["latency_ms_p95 <= 400", "peak:succeeded_share >= 0.99"],
 }
 
 
 class SloRule(Model):
-    """A figure and the bound that it has to keep."""
+    """A figure and the bound that it has to keep; `scope` names a workload or a period."""
 
+    scope: str | None = None
     metric: str
     operator: Literal["<=", "<", ">=", ">"]
     bound: float
 
     def __str__(self) -> str:
-        return f"{self.metric} {self.operator} {self.bound:.15g}"
+        return f"{self.subject} {self.operator} {self.bound:.15g}"
+
+    @property
+    def subject(self) -> str:
+        """The figure, with whose it is: `latency_ms_p95`, `peak:latency_ms_p95`."""
+        return self.metric if self.scope is None else f"{self.scope}:{self.metric}"
+
+    @property
+    def at_most(self) -> bool:
+        """Whether the bound is an upper one."""
+        return self.operator in ("<=", "<")
 
     def holds(self, value: float) -> bool:
         """Return whether `value` keeps the bound; NaN does not."""
@@ -51,12 +69,12 @@ def parse_rule(text: Any) -> Any:
     if isinstance(text, SloRule):
         return text
     match = RULE.fullmatch(text) if isinstance(text, str) else None
-    if match is None or not math.isfinite(float(match[3])):
+    if match is None or not math.isfinite(float(match[4])):
         raise BrokenRulesError(Broken((), "must be a rule such as 'latency_ms_p95 <= 400'", text))
-    metric, comparison, bound = match.groups()
+    scope, metric, comparison, bound = match.groups()
     if metric not in METRICS:
         raise BrokenRulesError(Broken((), f"must be about a known figure{nearest(metric, METRICS)}", text))
-    return {"metric": metric, "operator": comparison, "bound": float(bound)}
+    return {"scope": scope, "metric": metric, "operator": comparison, "bound": float(bound)}
 
 
 RuleText = Annotated[

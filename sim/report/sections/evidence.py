@@ -117,7 +117,7 @@ def slo_row(result: Result, verdict: SloVerdict) -> tuple[Cell, ...]:
 
 def slo_value(metric: str, figure: Estimate) -> Cell:
     """Return the figure that a rule is about."""
-    if metric == "utilisation":
+    if metric == "utilisation" or metric.endswith("_share"):
         return percent_estimate(figure)
     return ms_estimate(figure) if "_ms_" in metric else number_estimate(figure)
 
