@@ -17,10 +17,14 @@ Plain = dict[str, Any]
 class Case:
     """A scenario with one plan, how often it is run, and what theory claims about it."""
 
-    name: str
     scenario: Scenario
     replications: int
     claims: tuple[Claim, ...]
+
+    @property
+    def name(self) -> str:
+        """The scenario's name."""
+        return self.scenario.name
 
     @property
     def calls(self) -> int:
@@ -44,6 +48,7 @@ def gamma(cv: float, mean_ms: float = SERVICE_MS) -> Plain:
 
 
 def built(
+    name: str,
     load: Plain,
     durations: tuple[Plain | float, ...],
     slots: int,
@@ -53,14 +58,17 @@ def built(
     warmup: int = 0,
     join_ms: float = 0,
 ) -> Scenario:
-    """Return the scenario of these calls under a load, the first `warmup` requests left out."""
+    """Return the scenario of these calls under a load, the first `warmup` requests left out.
+
+    The name keys the draws, so that no case shares its luck with another.
+    """
     branches = [{"id": f"call_{number}", "duration_ms": each} for number, each in enumerate(durations, 1)]
     return Scenario.model_validate(
         {
             "schema_version": 1,
-            "name": "theory",
+            "name": name,
             "provider": {"concurrency": slots, "allocation": allocation},
-            "workflow": {"name": "theory", "branches": branches, "join_overhead_ms": join_ms},
+            "workflow": {"name": name, "branches": branches, "join_overhead_ms": join_ms},
             "load": load,
             "plans": [plan],
             "experiment": {"seed": SEED, "warmup": {"count": warmup}},

@@ -51,14 +51,12 @@ def exponential_cases() -> tuple[Case, ...]:
     """Return the queues of Erlang: Poisson arrivals, exponential service."""
     return (
         Case(
-            "M/M/3 at 2 erlangs",
-            built(open_load(2, 7_000), (exponential(),), 3, warmup=300),
+            built("M/M/3 at 2 erlangs", open_load(2, 9_500), (exponential(),), 3, warmup=300),
             20,
             (wait(mmc_wait(2 * PER_MS, SERVICE_MS, 3), "Erlang C"),),
         ),
         Case(
-            "M/M/20 at 16 erlangs",
-            built(open_load(16, 25_000), (exponential(),), 20, warmup=600),
+            built("M/M/20 at 16 erlangs", open_load(16, 42_000), (exponential(),), 20, warmup=600),
             40,
             (
                 wait(mmc_wait(16 * PER_MS, SERVICE_MS, 20), "Erlang C"),
@@ -73,8 +71,7 @@ def exponential_cases() -> tuple[Case, ...]:
             ),
         ),
         Case(
-            "M/M/20 at 18 erlangs",
-            built(open_load(18, 55_000), (exponential(),), 20, warmup=2_000),
+            built("M/M/20 at 18 erlangs", open_load(18, 38_000), (exponential(),), 20, warmup=2_000),
             40,
             (
                 wait(mmc_wait(18 * PER_MS, SERVICE_MS, 20), "Erlang C"),
@@ -88,14 +85,19 @@ def exponential_cases() -> tuple[Case, ...]:
             ),
         ),
         Case(
-            "M/M/21 at 18 erlangs, fair share",
-            built(open_load(18, 37_000), (exponential(),), 21, allocation="fair_share", warmup=1_500),
+            built(
+                "M/M/21 at 18 erlangs, fair share",
+                open_load(18, 29_000),
+                (exponential(),),
+                21,
+                allocation="fair_share",
+                warmup=1_500,
+            ),
             40,
             (wait(mmc_wait(18 * PER_MS, SERVICE_MS, 21), "Erlang C"),),
         ),
         Case(
-            "M/M/1 at 0.8",
-            built(open_load(0.8, 80_000), (exponential(),), 1, warmup=1_500),
+            built("M/M/1 at 0.8", open_load(0.8, 68_000), (exponential(),), 1, warmup=1_500),
             40,
             (
                 wait(mmc_wait(0.8 * PER_MS, SERVICE_MS, 1), "Pollaczek-Khinchine"),
@@ -124,38 +126,47 @@ def general_cases() -> tuple[Case, ...]:
     """Return the queues with other service times and other arrivals."""
     return (
         Case(
-            "M/D/1 at 0.8",
-            built(open_load(0.8, 5_000), (SERVICE_MS,), 1, warmup=500),
+            built("M/D/1 at 0.8", open_load(0.8, 6_000), (SERVICE_MS,), 1, warmup=500),
             20,
             (wait(mg1_wait(0.8 * PER_MS, SERVICE_MS, 0), "Pollaczek-Khinchine"),),
         ),
         Case(
-            "M/G/1 at 0.6, log-normal cv 1.5",
-            built(open_load(0.6, 14_000), (lognormal(1.5),), 1, warmup=500),
+            built(
+                "M/G/1 at 0.6, log-normal cv 1.5", open_load(0.6, 23_000), (lognormal(1.5),), 1, warmup=500
+            ),
             20,
             (wait(mg1_wait(0.6 * PER_MS, SERVICE_MS, 1.5), "Pollaczek-Khinchine"),),
         ),
         Case(
-            "M/G/1 at 0.7, gamma cv 0.5, max-min",
-            built(open_load(0.7, 3_000), (gamma(0.5),), 1, allocation="max_min", warmup=300),
+            built(
+                "M/G/1 at 0.7, gamma cv 0.5, max-min",
+                open_load(0.7, 4_500),
+                (gamma(0.5),),
+                1,
+                allocation="max_min",
+                warmup=300,
+            ),
             20,
             (wait(mg1_wait(0.7 * PER_MS, SERVICE_MS, 0.5), "Pollaczek-Khinchine"),),
         ),
         Case(
-            "M/D/5 at 4 erlangs",
-            built(open_load(4, 7_000), (SERVICE_MS,), 5, warmup=500),
+            built("M/D/5 at 4 erlangs", open_load(4, 9_800), (SERVICE_MS,), 5, warmup=500),
             20,
             (wait(mdc_wait(4 * PER_MS, SERVICE_MS, 5), "Crommelin"),),
         ),
         Case(
-            "M/G/5 at 4.5 erlangs, log-normal cv 0.5",
-            built(open_load(4.5, 25_000), (lognormal(0.5),), 5, warmup=2_000),
+            built(
+                "M/G/5 at 4.5 erlangs, log-normal cv 0.5",
+                open_load(4.5, 25_000),
+                (lognormal(0.5),),
+                5,
+                warmup=2_000,
+            ),
             20,
             (band_around(allen_cunneen_wait(4.5 * PER_MS, SERVICE_MS, 5, 1, 0.5), 0.15),),
         ),
         Case(
-            "M/G/20 at 4 erlangs, gamma cv 2",
-            built(open_load(4, 5_000), (gamma(2),), 20, warmup=500),
+            built("M/G/20 at 4 erlangs, gamma cv 2", open_load(4, 5_000), (gamma(2),), 20, warmup=500),
             20,
             (
                 Claim(
@@ -164,8 +175,13 @@ def general_cases() -> tuple[Case, ...]:
             ),
         ),
         Case(
-            "G/G/1 at 0.9, gamma arrivals cv 0.5, log-normal cv 0.5",
-            built(open_load(0.9, 20_000, arrivals="gamma", cv=0.5), (lognormal(0.5),), 1, warmup=2_000),
+            built(
+                "G/G/1 at 0.9, gamma arrivals cv 0.5, log-normal cv 0.5",
+                open_load(0.9, 20_000, arrivals="gamma", cv=0.5),
+                (lognormal(0.5),),
+                1,
+                warmup=2_000,
+            ),
             20,
             (
                 Claim(
@@ -187,8 +203,13 @@ def fork_join_cases() -> tuple[Case, ...]:
     """Return requests of several exponential calls, side by side and one after another."""
     return (
         Case(
-            "fork-join of 3 on one slot, 0.2 per s",
-            built(open_load(0.2, 20_000), (exponential(),) * 3, 1, warmup=1_000),
+            built(
+                "fork-join of 3 on one slot, 0.2 per s",
+                open_load(0.2, 20_000),
+                (exponential(),) * 3,
+                1,
+                warmup=1_000,
+            ),
             20,
             (
                 latency(
@@ -197,20 +218,33 @@ def fork_join_cases() -> tuple[Case, ...]:
             ),
         ),
         Case(
-            "fork-join of 3 on ample slots",
-            built(open_load(1, 1_500), (exponential(),) * 3, 64, allocation="fair_share", warmup=100),
+            built(
+                "fork-join of 3 on ample slots",
+                open_load(1, 1_500),
+                (exponential(),) * 3,
+                64,
+                allocation="fair_share",
+                warmup=100,
+            ),
             20,
             (latency(fork_join_unlimited_latency(SERVICE_MS, 3), "mean of the longest: s H_3"),),
         ),
         Case(
-            "fork of 2 on 5 slots, 1.5 per s",
-            built(open_load(1.5, 3_700), (exponential(),) * 2, 5, warmup=300),
+            built(
+                "fork of 3 on 2 slots, 0.4 per s", open_load(0.4, 3_200), (exponential(),) * 3, 2, warmup=300
+            ),
             20,
-            (wait(batch_mmc_wait(1.5 * PER_MS, SERVICE_MS, 5, 2), "M^[2]/M/5, Markov chain"),),
+            (wait(batch_mmc_wait(0.4 * PER_MS, SERVICE_MS, 2, 3), "M^[3]/M/2, Markov chain"),),
         ),
         Case(
-            "3 serial calls on 5 slots, 1.1 per s",
-            built(open_load(1.1, 9_500), (exponential(),) * 3, 5, plan="serial", warmup=1_000),
+            built(
+                "3 serial calls on 5 slots, 1.1 per s",
+                open_load(1.1, 9_000),
+                (exponential(),) * 3,
+                5,
+                plan="serial",
+                warmup=1_000,
+            ),
             20,
             (latency(serial_latency(1.1 * PER_MS, SERVICE_MS, 5, 3), "BCMP: 3 x (Erlang C + s)"),),
         ),
@@ -223,8 +257,13 @@ def closed_cases() -> tuple[Case, ...]:
     full = machine_repair(30, 20, 0, SERVICE_MS)
     return (
         Case(
-            "40 users, exponential think 1,500 ms, 20 slots",
-            built(closed_load(40, 6_000, exponential(1500)), (exponential(),), 20, warmup=1_000),
+            built(
+                "40 users, exponential think 1,500 ms, 20 slots",
+                closed_load(40, 6_000, exponential(1500)),
+                (exponential(),),
+                20,
+                warmup=1_000,
+            ),
             20,
             (
                 latency(repair.latency, "machine repair, Markov chain"),
@@ -239,8 +278,13 @@ def closed_cases() -> tuple[Case, ...]:
             ),
         ),
         Case(
-            "30 users without a pause, 20 slots",
-            built(closed_load(30, 6_000), (exponential(),), 20, warmup=1_000),
+            built(
+                "30 users without a pause, 20 slots",
+                closed_load(30, 6_000),
+                (exponential(),),
+                20,
+                warmup=1_000,
+            ),
             20,
             (
                 throughput(1000 * full.throughput, "c / work"),
@@ -282,6 +326,7 @@ def fixed_case(users: int, allocation: str, plan: str, claim: Claim) -> Case:
     requests = RUN_PER_USER * users
     durations: tuple[Plain | float, ...] = SAMPLE_MS
     scenario = built(
+        f"fixed times, {users} users, {allocation}, {plan}",
         closed_load(users, requests),
         durations,
         SAMPLE_SLOTS,
@@ -290,7 +335,7 @@ def fixed_case(users: int, allocation: str, plan: str, claim: Claim) -> Case:
         warmup=requests // WARMUP_SHARE,
         join_ms=SAMPLE_JOIN_MS,
     )
-    return Case(f"fixed times, {users} users, {allocation}, {plan}", scenario, 1, (claim,))
+    return Case(scenario, 1, (claim,))
 
 
 def wait(theory_ms: float, source: str) -> Claim:

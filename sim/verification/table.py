@@ -19,7 +19,7 @@ from sim.verification.claim import Claim, Mean
 from sim.workload import expected_requests
 
 # The quick form runs the cases that cost no more than this, at the same precision as the full one.
-QUICK_CALLS = 150_000
+QUICK_CALLS = 200_000
 
 Values = list[list[float]]
 
