@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test slow lint bench browser clean
+.PHONY: demo test slow lint bench bench-coverage browser clean
 
 $(READY): pyproject.toml .ci/constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "slotsim needs Python 3.11 or newer; name one with: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 2; }
@@ -20,6 +20,11 @@ test: $(READY) browser
 
 slow: $(READY) browser
 	$(BIN)/python -m pytest -n auto -m slow
+
+# How often intervals hold theory, and what shared draws are worth; the results are kept under reports/bench.
+bench-coverage: $(READY)
+	$(BIN)/python -m tests.benchmarks.coverage
+	$(BIN)/python -m tests.benchmarks.shared_draws
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,0 +1,115 @@
+"""How often a 95 % interval holds what it should: the mean wait of M/M/20 at utilisation 0.8, many seeds.
+
+Run by `make bench-coverage`; writes `reports/bench/coverage.md`.
+"""
+
+import math
+import sys
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+from joblib import Parallel, cpu_count, delayed
+
+from sim.engine import run as simpy_run
+from sim.interval import Estimate, estimate
+from sim.measure import measure
+from sim.scenario import Scenario
+from sim.simulation import Engine, simulate_once
+from sim.theory import mmc_wait
+
+SLOTS, RATE_PER_S, SERVICE_MS = 20, 16, 1000
+REQUESTS, WARMUP, REPLICATIONS, SEEDS = 4_000, 400, 10, 200
+LEAST, MOST = 0.90, 0.99
+REPORT = Path(__file__).parents[2] / "reports" / "bench" / "coverage.md"
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How many of the seeds' intervals held theory, and how wide they were on average."""
+
+    seeds: int
+    covered: int
+    half_width_ms: float
+    mean_ms: float
+
+    @property
+    def share(self) -> float:
+        return self.covered / self.seeds
+
+
+def theory_ms() -> float:
+    """Return Erlang C's mean wait."""
+    return mmc_wait(RATE_PER_S / 1000, SERVICE_MS, SLOTS)
+
+
+def scenario_of(seed: int, requests: int = REQUESTS, warmup: int = WARMUP) -> Scenario:
+    """Return M/M/20 at 16 erlangs."""
+    duration = {"distribution": "exponential", "mean_ms": SERVICE_MS}
+    return Scenario.model_validate(
+        {
+            "schema_version": 1,
+            "name": "coverage",
+            "provider": {"concurrency": SLOTS, "allocation": "fifo"},
+            "workflow": {"name": "coverage", "branches": [{"id": "call", "duration_ms": duration}]},
+            "load": {"kind": "open", "rate_per_s": RATE_PER_S, "requests": requests},
+            "plans": ["parallel"],
+            "experiment": {"seed": seed, "warmup": {"count": warmup}},
+        }
+    )
+
+
+def interval(
+    seed: int, replications: int = REPLICATIONS, requests: int = REQUESTS, engine: Engine = simpy_run
+) -> Estimate:
+    """Return one seed's estimate of the mean wait (ms) with its 95 % interval."""
+    scenario = scenario_of(seed, requests)
+    waits_ms = []
+    for replication in range(replications):
+        run = simulate_once(scenario, scenario.plans[0], replication, engine=engine)
+        waits_ms.append(measure(scenario, run).figures["waiting_ms_mean"])
+    return estimate(waits_ms)
+
+
+def coverage(
+    seeds: int, replications: int = REPLICATIONS, requests: int = REQUESTS, workers: int | None = None
+) -> Coverage:
+    """Return how many intervals of the seeds 1, 2, .. hold theory."""
+    one = partial(interval, replications=replications, requests=requests)
+    found = Parallel(n_jobs=workers or cpu_count())(delayed(one)(seed) for seed in range(1, seeds + 1))
+    covered = sum(abs(each.mean - theory_ms()) <= (each.half_width or 0) for each in found)
+    half_width_ms = math.fsum(each.half_width or 0 for each in found) / seeds
+    return Coverage(seeds, covered, half_width_ms, math.fsum(each.mean for each in found) / seeds)
+
+
+def report(found: Coverage) -> str:
+    """Return the result in words."""
+    return f"""# Coverage of the 95 % interval
+
+M/M/{SLOTS} at utilisation {RATE_PER_S * SERVICE_MS / 1000 / SLOTS:g}, in order of arrival. For each of
+{found.seeds} seeds, {REPLICATIONS} replications of {REQUESTS:,} requests, the first {WARMUP} left out, give
+the mean wait with its Student-t interval. Made by `make bench-coverage` with the SimPy engine; every run was
+checked.
+
+| | |
+|---|---|
+| Erlang C | {theory_ms():.3f} ms |
+| mean of the means | {found.mean_ms:.3f} ms |
+| mean half-width | {found.half_width_ms:.3f} ms |
+| intervals that hold Erlang C | {found.covered} of {found.seeds}, {100 * found.share:.1f} % |
+| wanted | {100 * LEAST:g} to {100 * MOST:g} % |
+"""
+
+
+def main() -> int:
+    """Run the benchmark and write its report; 1 where the coverage is not as wanted."""
+    found = coverage(SEEDS)
+    text = report(found)
+    REPORT.parent.mkdir(parents=True, exist_ok=True)
+    REPORT.write_text(text)
+    sys.stdout.write(text)
+    return int(not LEAST <= found.share <= MOST)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
