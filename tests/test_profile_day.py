@@ -26,9 +26,6 @@ def day(folder: Path, file: Path, rate_scale: float) -> Result:
         "rate_scale": rate_scale,
         "end_s": DAY_S,
         "periods": periods,
-            {"name": f"{at // 3600:02}:{at // 60 % 60:02}", "from_s": at, "to_s": at + WINDOW_S}
-            for at in edges_s
-        ],
     }
     scenario = folder / "day.yaml"
     plain = {
