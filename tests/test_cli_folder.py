@@ -115,7 +115,7 @@ def test_tables_read_back_as_they_were(tmp_path: Path) -> None:
     [
         f"run {TRACE} --set load.count=40 --set slo=null --plan serial --no-curve",
         f"compare {OFF_PEAK} {PEAK} --set load.requests=40 --no-curve",
-        f"flip {PEAK} --set load.requests=40 --active 10:11 --allocation fifo --requests-per-user 10 --workers 1",
+        f"flip {PEAK} --set load.requests=40 --active 10:11 --allocation fifo --requests-per-user 10",
     ],
 )
 def test_a_folder_can_be_made_again(command: str, tmp_path: Path, reports: Reports) -> None:
