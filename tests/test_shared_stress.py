@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.check.shared import check_shared
 from sim.engine import ClosedUsers, OpenArrivals
 from sim.engine.shared.interface import (
     ALLOCATIONS,
@@ -37,24 +38,30 @@ UNITS = ("calls", "tokens", "input_tokens", "output_tokens")
 
 
 @st.composite
-def fault_plans(draw: st.DrawFn, requests: int, calls: int, branches: int) -> Faults:
-    """Return faults of any kind."""
+def fault_plans(draw: st.DrawFn, one: WorkloadInput) -> Faults:
+    """Return faults of any kind; first attempts take what the calls take."""
+    requests, calls = one.service_ns.shape
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     attempts = draw(st.integers(1, 4))
     shape = (requests, calls, attempts)
     likely = [0.5, 0.2, 0.1, 0.2]
     ticks = st.none() | st.integers(1, 5).map(lambda tick: tick * NS_PER_MS)
+    timeout_ns = tuple(draw(ticks) for _ in range(calls))
+    outcome = rng.choice([OK, SERVER_ERROR, RATE_LIMITED, TIMED_OUT], shape, p=likely).astype(np.int8)
+    outcome[:, [timeout is None for timeout in timeout_ns]] %= TIMED_OUT
+    service_ns = rng.integers(1, 6, shape) * NS_PER_MS
+    service_ns[:, :, 0] = one.service_ns
     return Faults(
-        outcome=rng.choice([OK, SERVER_ERROR, RATE_LIMITED, TIMED_OUT], shape, p=likely).astype(np.int8),
-        service_ns=rng.integers(1, 6, shape) * NS_PER_MS,
-        timeout_ns=tuple(draw(ticks) for _ in range(calls)),
+        outcome=outcome,
+        service_ns=service_ns,
+        timeout_ns=timeout_ns,
         backoff_ns=tuple(draw(st.integers(0, 3)) * NS_PER_MS for _ in range(attempts)),
         jitter_ppm=rng.choice([0, PPM // 2, PPM], shape),
         hedge_after_ns=tuple(draw(ticks) for _ in range(calls)),
-        optional=tuple(draw(st.booleans()) for _ in range(branches)),
+        optional=tuple(draw(st.booleans()) for _ in range(one.branches)),
         retry_budget_ppm=draw(st.none() | st.sampled_from([0, PPM // 4, PPM])),
         deadline_ns=draw(st.none() | st.integers(1, 25).map(lambda tick: tick * NS_PER_MS)),
-        needs=draw(st.none() | st.integers(1, branches)),
+        needs=draw(st.none() | st.integers(1, one.branches)),
         cancels=draw(st.booleans()),
     )
 
@@ -69,7 +76,7 @@ def token_counts(draw: st.DrawFn, requests: int, calls: int) -> Tokens:
         output=rng.integers(0, 8, shape),
         reserved_output=tuple(draw(st.integers(0, 8)) for _ in range(calls)),
         prefix=tuple(draw(st.integers(0, 4)) for _ in range(calls)),
-        first_token_ns=rng.integers(0, 4, shape) * NS_PER_MS,
+        first_token_ns=rng.integers(1, 5, shape) * NS_PER_MS,
     )
 
 
@@ -83,24 +90,26 @@ def workloads(draw: st.DrawFn, providers: int) -> WorkloadInput:
     else:
         load = arriving(*sorted(draw(st.lists(st.integers(0, 20), min_size=requests, max_size=requests))))
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    join_ms, holds_slot = draw(st.integers(0, 3)), draw(st.booleans())
     one = workload(
         load,
         rng.integers(1, 6, (requests, branches)) if requests else [1] * branches,  # type: ignore[arg-type]
-        join_ms=draw(st.integers(0, 3)),
-        join_slot_ms=draw(st.none() | st.integers(1, 3)),
+        join_ms=0 if holds_slot else join_ms,
+        join_slot_ms=join_ms + 1 if holds_slot else None,
         dependencies=draw(dependency_graphs(branches)),
         max_degree=draw(st.none() | st.integers(1, 3)),
-        warm_first=draw(st.booleans()),
         priority=draw(st.integers(0, 2)),
         weight=draw(st.integers(1, 4)),
     )
     calls = one.calls_per_request
+    tokens = draw(st.none() | token_counts(requests, calls))
     return replace(
         one,
         runs_parallel_at=rng.random(65) < draw(st.sampled_from([0, 0.5, 1])),
         provider=tuple(draw(st.integers(0, providers - 1)) for _ in range(calls)),
-        faults=draw(st.none() | fault_plans(requests, calls, branches)),
-        tokens=draw(st.none() | token_counts(requests, calls)),
+        faults=draw(st.none() | fault_plans(one)),
+        tokens=tokens,
+        warm_first=tokens is not None and draw(st.booleans()),
     )
 
 
@@ -151,14 +160,18 @@ def shared_inputs(draw: st.DrawFn) -> SharedInput:
 @given(shared_inputs())
 @settings(max_examples=100, deadline=None)
 def test_everything_holds_whatever_happens(run: SharedInput) -> None:
-    check_everything(run, checked(run))
+    out = checked(run)
+    check_everything(run, out)
+    check_shared(run, out)
 
 
 @pytest.mark.slow
 @given(shared_inputs())
 @settings(max_examples=3_000, deadline=None)
 def test_everything_holds_whatever_happens_however_long_one_looks(run: SharedInput) -> None:
-    check_everything(run, checked(run))
+    out = checked(run)
+    check_everything(run, out)
+    check_shared(run, out)
 
 
 def troubled(requests: int) -> SharedInput:
