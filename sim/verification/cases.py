@@ -309,7 +309,7 @@ def fixed_cases() -> tuple[Case, ...]:
         fixed_case(30, "fair_share", "parallel", about(shared[30])),
         fixed_case(30, "fair_share", "serial", about(shared[30])),
         fixed_case(16, "fifo", "parallel", about(shared[16])),
-        fixed_case(20, "fifo", "parallel", always(shared[20])),
+        fixed_case(20, "fifo", "parallel", always(shared[20], "N work / c")),
         fixed_case(16, "max_min", "parallel", about(shared[16])),
         fixed_case(20, "max_min", "parallel", always(one_slot)),
     )
@@ -362,9 +362,9 @@ def band_around(wait_ms: float, margin: float) -> Claim:
     )
 
 
-def always(theory_ms: float) -> Claim:
+def always(theory_ms: float, source: str = "list scheduler") -> Claim:
     """Return the claim about the latency of every request."""
-    return Claim("every latency", "ms", see.every_latency_ms, Always(theory_ms), "list scheduler")
+    return Claim("every latency", "ms", see.every_latency_ms, Always(theory_ms), source)
 
 
 def about(theory_ms: float) -> Claim:
