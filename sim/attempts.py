@@ -141,7 +141,8 @@ def draw_first_token(
         first_ms = branch.duration_ms.service_ms(sent, np.zeros_like(sent))
     else:
         first_ms = np.zeros(len(input_tokens))
-    return ms_array_to_ns(first_ms)
+    # A first token at once would be a second dispatch within its instant.
+    return np.maximum(1, ms_array_to_ns(first_ms))
 
 
 def calls_service_ns(draws: Draws, calls: int) -> IntArray:

@@ -25,6 +25,7 @@ def broken_rules(scenario: "ScenarioKeys") -> Iterator[Broken]:
     yield from unknown
     if not unknown:
         yield from _prefixes(scenario)
+        yield from _rejected_users(scenario)
 
 
 def _plans(scenario: "ScenarioKeys") -> Iterator[Broken]:
@@ -35,6 +36,16 @@ def _plans(scenario: "ScenarioKeys") -> Iterator[Broken]:
     plan = scenario.slo.plan if scenario.slo else None
     if plan is not None and plan not in labels:
         yield Broken(("slo", "plan"), f"must be one of the plans: {', '.join(labels)}", plan)
+
+
+def _rejected_users(scenario: "ScenarioKeys") -> Iterator[Broken]:
+    """Yield users who, turned away at once, would ask again within the same instant without end."""
+    load = scenario.load
+    if not isinstance(load, StepsLoad) or not load.is_closed or load.think_time_ms.mean > 0:
+        return
+    if any(provider.rejects for provider in scenario.used_providers.values()):
+        rule = "must be > 0 for users whose calls a provider may turn away"
+        yield Broken(("load", "think_time_ms"), rule, load.think_time_ms.mean)
 
 
 def _slo_scopes(scenario: "ScenarioKeys") -> Iterator[Broken]:

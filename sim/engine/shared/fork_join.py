@@ -164,8 +164,10 @@ class ForkJoin:
                     self.make(request, dependent)
 
     def is_hopeless(self, request: Request) -> bool:
-        """Return whether the join can never be."""
+        """Return whether the join can never be, or would have nothing to join."""
         workload = request.workload
+        if request.unresolved == 0 and request.succeeded == 0:
+            return True
         if workload.needs is not None:
             return request.succeeded + request.unresolved < workload.needs
         return any(
