@@ -5,8 +5,7 @@ from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed
-
+from sim.backend import Workers, backend_for
 from sim.decide import MERGE, MarginalGain, marginal_gains
 from sim.engine import ALLOCATIONS, Progress
 from sim.engine_input import evaluate
@@ -137,7 +136,7 @@ def flip(
     allocations: Sequence[str] = ALLOCATIONS,
     requests_per_user: int = REQUESTS_PER_USER,
     requests: int = OPEN_REQUESTS,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: Progress | None = None,
 ) -> FlipTable:
     """Simulate serial, parallel and adaptive at each level of load and find where the best plan changes.
@@ -162,11 +161,10 @@ def flip(
         for value in values
     ]
     levels = []
-    with Parallel(n_jobs=workers or min(cpu_count(), len(variants)), return_as="generator") as parallel:
-        for done in parallel(delayed(simulate_level)(*variant) for variant in variants):
-            levels.append(done)
-            if progress is not None:
-                progress(len(levels))
+    for done in backend_for(workers, len(variants)).map(simulate_level, variants):
+        levels.append(done)
+        if progress is not None:
+            progress(len(levels))
     return FlipTable(scenario, level, tuple(levels))
 
 
@@ -192,8 +190,9 @@ def at_level(  # noqa: PLR0917  one argument for each thing that is varied
     )
 
 
-def simulate_level(allocation: str, value: float, scenario: Scenario) -> Level:
+def simulate_level(variant: tuple[str, float, Scenario]) -> Level:
     """Simulate one level of load under one allocation."""
+    allocation, value, scenario = variant
     result = simulate(scenario, workers=1)
     decision = result.decision
     return Level(

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from sim.backend import Workers
 from sim.capacity import Flip, find_flip
 from sim.decide import KEEP_SERIAL, MERGE
 from sim.engine import Progress
@@ -70,7 +71,7 @@ def compare(
     *,
     replications: int | None = None,
     precision: Precision | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     keep_tables: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:

@@ -1,10 +1,10 @@
 """A scenario's experiment: every plan over independent replications, with what they show."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
-from joblib import Parallel, cpu_count, delayed
-
+from sim.backend import Workers, backend_for
 from sim.engine import Progress
 from sim.interval import precise_enough, replications_needed
 from sim.measure import Measured, measure
@@ -36,7 +36,7 @@ def simulate(
     *,
     replications: int | None = None,
     precision: Precision | None = None,
-    workers: int | None = None,
+    workers: Workers = None,
     keep_tables: bool = False,
     progress: Progress | None = None,
 ) -> Result:
@@ -49,7 +49,8 @@ def simulate(
     precision
         Add replications until this is reached, or its cap.
     workers
-        Processes; by default the machine's cores where the runs are long enough. Results do not depend on it.
+        Processes, or a backend; by default the machine's cores where the runs are long enough. Results do not
+        depend on it.
     keep_tables
         Keep the tables of every replication, not of the first alone.
     progress
@@ -97,10 +98,10 @@ def _precision_words(precision: Precision) -> str:
 
 
 class Crew:
-    """Runs tasks in this process or in worker processes, in an order that does not depend on them."""
+    """Runs a scenario's tasks wherever, in an order that does not depend on it."""
 
     def __init__(
-        self, scenario: Scenario, workers: int | None, keep_tables: bool, progress: Progress | None
+        self, scenario: Scenario, workers: Workers, keep_tables: bool, progress: Progress | None
     ) -> None:
         self.scenario = scenario
         self.workers = workers
@@ -110,28 +111,17 @@ class Crew:
 
     def run(self, replications: Sequence[int]) -> list[list[Outcome]]:
         """Return the outcomes of each plan (outer, in order of the plans) and replication (inner)."""
-        tasks = [(plan, number) for plan in self.scenario.plans for number in replications]
-        outcomes = list(self._outcomes(tasks))
+        tasks = [
+            (plan, number, self.keep_tables or number == 0)
+            for plan in self.scenario.plans
+            for number in replications
+        ]
+        worth = len(tasks) * expected_requests(self.scenario) >= WORTH_WORKERS
+        backend = backend_for(self.workers, len(tasks), worth_processes=worth)
+        function = partial(run_task, progress=self._within) if backend.in_process else run_task
+        outcomes = [self._counted(outcome) for outcome in backend.map(function, tasks, (self.scenario,))]
         count = len(replications)
         return [outcomes[start : start + count] for start in range(0, len(tasks), count)]
-
-    def _outcomes(self, tasks: list[tuple[PlanChoice, int]]) -> Iterator[Outcome]:
-        workers = self.workers or self._workers_for(len(tasks))
-        if workers == 1:
-            for plan, number in tasks:
-                yield self._counted(run_one(self.scenario, plan, number, self._keeps(number), self._within))
-            return
-        jobs = (delayed(run_one)(self.scenario, plan, number, self._keeps(number)) for plan, number in tasks)
-        with Parallel(n_jobs=workers, return_as="generator") as parallel:
-            for outcome in parallel(jobs):
-                yield self._counted(outcome)
-
-    def _workers_for(self, tasks: int) -> int:
-        worth = tasks * expected_requests(self.scenario) >= WORTH_WORKERS
-        return min(tasks, cpu_count()) if worth else 1
-
-    def _keeps(self, number: int) -> bool:
-        return self.keep_tables or number == 0
 
     def _within(self, completed: int) -> None:
         if self.progress is not None:
@@ -141,6 +131,13 @@ class Crew:
         self.done += outcome[0].requests
         self._within(0)
         return outcome
+
+
+def run_task(
+    scenario: Scenario, task: tuple[PlanChoice, int, bool], progress: Progress | None = None
+) -> Outcome:
+    """Run one task of a crew: a plan, a replication, and whether its tables are kept."""
+    return run_one(scenario, *task, progress)
 
 
 def run_one(

@@ -25,6 +25,7 @@ STAGES = (
     ("decision",),
     ("objective",),
     ("result",),
+    ("backend",),
     ("experiment",),
     ("capacity",),
     ("comparison",),
