@@ -9,6 +9,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from sim.breakdown import PARTS, TimeSpent
 from sim.capacity import FlipTable, Level
 from sim.comparison import Comparison, PlanDifference
 from sim.decide import Criterion, Verdict
@@ -19,6 +20,7 @@ from sim.objective import SloVerdict
 from sim.percentile import Missing
 from sim.plan_result import PeriodResult, PlanResult
 from sim.result import Result
+from sim.units import NS_PER_MS
 from sim.verdict import MeasuredDecision
 
 
@@ -29,7 +31,10 @@ def result_summary(result: Result) -> dict[str, Any]:
         "replications": result.replications,
         "deterministic": result.deterministic,
         "decision": decision_summary(result.decision),
-        "plans": {plan.label: plan_summary(plan) for plan in result.plans},
+        "plans": {
+            plan.label: plan_summary(plan) | time_summary(result.time_spent[plan.label])
+            for plan in result.plans
+        },
         "slo": [slo_summary(verdict) for verdict in result.slo],
         "meets_slo": result.meets_slo if result.slo else None,
         "checks": {**asdict(result.checks), "requests_violated": result.checks.requests_violated},
@@ -124,6 +129,25 @@ def plan_summary(plan: PlanResult) -> dict[str, Any]:
         "periods": [period_summary(period) for period in plan.periods],
         "workloads": {one.name: figures_summary(one.estimates) for one in plan.workloads},
         "checks": {**asdict(plan.checks), "requests_violated": plan.checks.requests_violated},
+    }
+
+
+def time_summary(spent: TimeSpent) -> dict[str, Any]:
+    """Return where the time of the first replication's requests went; the parts add up to the latencies."""
+    return {
+        "breakdown_ms": spent.covered.mean_ms,
+        "breakdown_requests": len(spent.covered.request),
+        "breakdown_requests_of": spent.requests,
+        "slowest_requests": [
+            {
+                "request": request,
+                "latency_ms": sum(parts_ns) / NS_PER_MS,
+                "breakdown_ms": {name: part / NS_PER_MS for name, part in zip(PARTS, parts_ns, strict=True)},
+            }
+            for request, parts_ns in zip(
+                spent.slowest.request.tolist(), spent.slowest.parts_ns.tolist(), strict=True
+            )
+        ],
     }
 
 

@@ -34,6 +34,7 @@ FIGURES = [
     "peak-over-time",
     "peak-slots",
     "price-of-a-saved-ms",
+    "where-the-time-went",
 ]
 
 

@@ -9,6 +9,7 @@ from rich.table import Table
 from sim.check import CheckReport
 from sim.cli.figures import FIGURES, estimate, heading, in_order, number, shown_figures, whole
 from sim.cli.show_breakdown import periods_parts, workloads_parts
+from sim.cli.show_time import time_parts
 from sim.cli.terminal import new_table
 from sim.decide import Criterion
 from sim.result import Result
@@ -63,6 +64,7 @@ def run_parts(result: Result) -> list[RenderableType]:
         *bounds_parts(result),
         *periods_parts(result),
         *workloads_parts(result),
+        *time_parts(result),
         "",
         *(f"{plan.label}: {plan.stability.label}: {plan.stability.reason}" for plan in result.plans),
         f"checks: {checks_words(result.checks)}",

@@ -7,6 +7,7 @@ from sim.capacity import FlipTable
 from sim.comparison import Comparison, flip_sentence, plan_differences
 from sim.plan_result import PlanResult
 from sim.report.content import Card, Reading, ReportContent, Section
+from sim.report.sections.breakdown import breakdown
 from sim.report.sections.decision import decision, serial_and_other
 from sim.report.sections.differences import differences
 from sim.report.sections.evidence import checks, slo, theory
@@ -54,6 +55,7 @@ def sections(
         load(flip_table) if flip_table else None,
         latency(comparison, names),
         slots(comparison),
+        breakdown(comparison),
         time(comparison, names),
         differences(comparison),
         theory(comparison),

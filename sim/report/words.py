@@ -25,7 +25,23 @@ ARRIVALS = {
     "fixed": "arrivals at a fixed interval,",
     "gamma": "gamma arrivals at",
 }
-ALLOCATIONS = {"fair_share": "fair share", "fifo": "first in, first out", "max_min": "max-min"}
+ALLOCATIONS = {
+    "fair_share": "fair share",
+    "fifo": "first in, first out",
+    "max_min": "max-min",
+    "priority": "by priority",
+    "weighted": "weighted fair share",
+}
+PART_WORDS = {
+    "service": "service",
+    "slots_busy": "every slot taken",
+    "own_cap": "own cap",
+    "limits": "limit or kept slot",
+    "lost_attempts": "failed attempts",
+    "pauses": "pauses",
+    "join": "join",
+}
+"""The parts of a latency where there is little room; `sim.breakdown.PARTS` has them in full."""
 CHEAPER = {FASTER: "cheaper", SLOWER: "dearer"}
 FINITE_RUN = "its figures are those of a finite run, not of a steady state"
 
