@@ -12,7 +12,7 @@ import numpy as np
 from sim.check.grants import walk_instants
 from sim.check.history import violation
 from sim.check.timeline import Timeline
-from sim.engine import ClosedUsers, EngineInput, EngineOutput, OpenArrivals
+from sim.engine import NO_CALL, ClosedUsers, EngineInput, EngineOutput, OpenArrivals
 from sim.engine.interface import BoolArray
 from sim.units import IntArray
 
@@ -43,7 +43,14 @@ def table_rules(given: EngineInput, out: EngineOutput, line: Timeline) -> Iterat
     makes[1] = True
     parallel = out.ran_parallel.astype(np.int64)
     yield "conservation: request {request} did not complete", out.completion_ns < out.arrival_ns
-    yield "conservation: request {request} did not make each call once", out.called != makes[parallel]
+    blank = np.logical_and.reduce(
+        [column == NO_CALL for column in (out.ready_ns, out.start_ns, out.finish_ns, out.slot)]
+    )
+    made = makes[parallel]
+    yield (
+        "conservation: request {request} did not make each call once",
+        (out.called != made) | (blank == made),
+    )
     altered = out.called & (out.service_ns != given.service_ns[:requests])
     yield "conservation: a service time of request {request} is not the one drawn", altered
     yield "conservation: a call of request {request} started before it was ready", out.waiting_ns < 0
@@ -100,7 +107,8 @@ def check_issued(given: EngineInput, out: EngineOutput) -> None:
         raise violation(given, out, last, f"conservation: {out.requests} requests issued of {asked}")
     early = out.arrival_ns != due_ns
     if isinstance(load, ClosedUsers):
-        early = returned_early(load, out)
+        most = max(users for _, users in load.steps)
+        early = returned_early(load, out) | (out.user < 0) | (out.user >= most)
     if early.any():
         request = int(np.argmax(early))
         raise violation(given, out, request, f"conservation: request {request} did not arrive when due")

@@ -17,19 +17,17 @@ counts the calls that it still has to make: both as negative numbers, which time
 All kernels are in this one file because numba's cache does not notice a change of a function in another.
 """
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
 from sim.engine.interface import BoolArray
+from sim.engine.jit import compiled, helper, part
 from sim.units import IntArray
 
 Int = int | np.int64
 Bool = bool | np.bool_
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 NOBODY = -1
 NEVER = (1 << 63) - 1
@@ -157,29 +155,6 @@ class Users(NamedTuple):
     think_ns: IntArray
     thinks: IntArray
     steps: IntArray
-
-
-# Without reference counts, which would take most of the time: every array outlives the call.
-OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy", "_nrt": False}
-INNER_OPTIONS: dict[str, Any] = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-
-
-def compiled(function: Function) -> Function:
-    """Return a function that is compiled at its first call and kept on disk where that is possible."""
-    try:
-        return cast(Function, numba.njit(cache=True, **OPTIONS)(function))
-    except RuntimeError:  # no folder for the cache can be written to
-        return cast(Function, numba.njit(**OPTIONS)(function))
-
-
-def helper(function: Function) -> Function:
-    """Return a function that is compiled for kernels only."""
-    return cast(Function, numba.njit(**INNER_OPTIONS)(function))
-
-
-def part(function: Function) -> Function:
-    """Return a function that is compiled into each kernel that calls it: a call would cost more than it."""
-    return cast(Function, numba.njit(forceinline=True, **INNER_OPTIONS)(function))
 
 
 @compiled

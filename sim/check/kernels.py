@@ -1,0 +1,593 @@
+"""The compiled walk through a run: every request and every grant held against the rules, in one pass.
+
+It follows `sim.check.grants` and `sim.check.list_scheduler`, which stay the ones to read, and shares nothing
+with the engines. A call is known by its *place* in the flattened call table, `request * calls + call`. The
+waiting calls of requests that hold equally many slots are bits in a tree of words, at their rank in the
+queue, each bit of a word telling whether the word below it has any: so the first is found, and any is taken
+out, in a few steps.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from sim.engine.interface import BoolArray
+from sim.engine.jit import compiled, helper, part
+from sim.units import IntArray
+
+NEVER = (1 << 63) - 1
+NOBODY = -1
+DE_BRUIJN = 0x03F79D71B4CB0A89
+BIT_OF = np.zeros(64, dtype=np.int64)
+BIT_OF[[(DE_BRUIJN << bit & (1 << 64) - 1) >> 58 for bit in range(64)]] = np.arange(64)
+
+# What can be wrong with a request; 0 is nothing.
+(
+    FINE,
+    OTHER_CALLS,
+    OTHER_SERVICE,
+    EARLY_START,
+    OTHER_READY,
+    OTHER_COMPLETION,
+    OTHER_PLAN,
+    NOT_DUE,
+    OTHER_SLOT,
+    NOT_SERVED,
+    OTHER_LATENCY,
+    OTHER_ARRIVAL,
+) = range(12)
+
+# Elements of `Walk.state`.
+CALLS, FEWEST_FIRST, NOW, ACTIVE, ARRIVED, ENDED, RUNNING, FREE_FIRST, FREE_COUNT, TOUCHED = range(10)
+LEFT, EXACT, BROKEN, BROKEN_FOR, STATE_SIZE = range(10, 15)
+
+# Columns of `Walk.of_request`. LEAST is -1 once the list scheduler can no longer say the latency.
+HELD, UNGRANTED, QUEUED, LEAST, GREATEST = range(5)
+AT, WHO = range(2)
+UNREADY, WAITING, GRANTED = range(3)
+
+
+class Tables(NamedTuple):
+    """The tables of a run and what was drawn: times int64 ns, calls flattened.
+
+    Parameters
+    ----------
+    arrival_ns, completion_ns, parallel, join_ns
+        [requests].
+    ready_ns, start_ns, finish_ns, slot, service_ns
+        [requests * calls]; `service_ns` as drawn.
+    ended_ns
+        [requests]: `completion_ns` in ascending order.
+    rank, place_at
+        [requests * calls]: each call's rank in the queue and back; empty where ranks are places.
+    """
+
+    arrival_ns: IntArray
+    completion_ns: IntArray
+    parallel: BoolArray
+    join_ns: IntArray
+    ready_ns: IntArray
+    start_ns: IntArray
+    finish_ns: IntArray
+    slot: IntArray
+    service_ns: IntArray
+    ended_ns: IntArray
+    rank: IntArray
+    place_at: IntArray
+
+
+class Graph(NamedTuple):
+    """What the plans serial (0) and parallel (1) wait for; call c of plan p is node `p * calls + c`.
+
+    Parameters
+    ----------
+    made
+        bool[2 * calls]: whether the plan makes the call.
+    needs_from, needs
+        The calls that node n waits for are `needs[needs_from[n]:needs_from[n + 1]]`.
+    order
+        [calls]: the calls, each after those that it waits for in parallel.
+    cap_at, parallel_at
+        The cap, and whether the plan is parallel, by active requests; the last element holds for more.
+    """
+
+    made: BoolArray
+    needs_from: IntArray
+    needs: IntArray
+    order: IntArray
+    cap_at: IntArray
+    parallel_at: BoolArray
+
+
+class Walk(NamedTuple):
+    """Who waits, who holds what, and which slots are free since when.
+
+    Parameters
+    ----------
+    state
+        [STATE_SIZE], named above.
+    of_request
+        int32[requests, 5].
+    status
+        uint8[requests * calls].
+    bits, height_from
+        int64[levels, words]: a tree of bits for each number of slots held, or one tree where no cap can
+        bind; where each height begins.
+    free
+        [power of two]: a ring of the free slots, the one free longest first.
+    running
+        [2, slots]: a heap of when a call finishes (AT) and on which slot (WHO).
+    on_slot
+        [slots]: the call on each slot.
+    touched
+        [slots]: the requests whose calls finished at this instant.
+    seen_ns
+        [calls + 1]: when a dispatch last had each cap (at most as many as calls).
+    scratch
+        [2, calls], for one request's schedule.
+    """
+
+    state: IntArray
+    of_request: npt.NDArray[np.int32]
+    status: npt.NDArray[np.uint8]
+    bits: IntArray
+    height_from: IntArray
+    free: IntArray
+    running: IntArray
+    on_slot: IntArray
+    touched: IntArray
+    seen_ns: IntArray
+    scratch: IntArray
+
+
+@compiled
+def walk_through(tables: Tables, graph: Graph, walk: Walk, instants: int) -> bool:
+    """Walk through so many instants more; return whether the walk has ended, at the end or at a fault."""
+    state = walk.state
+    for _ in range(instants):
+        now = next_instant(tables, walk)
+        if now == NEVER:
+            if state[LEFT]:
+                fault(state, NOT_SERVED, first_unserved(walk))
+            return True
+        state[NOW] = now
+        finish_calls(tables, graph, walk, now)
+        while state[ENDED] < len(tables.ended_ns) and tables.ended_ns[state[ENDED]] == now:
+            state[ENDED] += 1
+            state[ACTIVE] -= 1
+        first = state[ARRIVED]
+        while state[ARRIVED] < len(tables.arrival_ns) and tables.arrival_ns[state[ARRIVED]] == now:
+            state[ARRIVED] += 1
+            state[ACTIVE] += 1
+        for number in range(first, state[ARRIVED]):
+            arrive(tables, graph, walk, number)
+        cap = graph.cap_at[min(state[ACTIVE], len(graph.cap_at) - 1)]
+        walk.seen_ns[cap] = now
+        while state[FREE_COUNT]:
+            rank = due(walk, cap)
+            if rank == NOBODY:
+                break
+            grant(tables, graph, walk, rank, cap)
+        for at in range(state[TOUCHED]):
+            look(walk.of_request, walk.touched[at], cap)
+        for number in range(first, state[ARRIVED]):
+            look(walk.of_request, number, cap)
+        if state[BROKEN]:
+            return True
+    return False
+
+
+@part
+def next_instant(tables: Tables, walk: Walk) -> int:
+    """Return when a request arrives, a call finishes or a request completes next."""
+    state = walk.state
+    now = NEVER
+    if state[ARRIVED] < len(tables.arrival_ns):
+        now = tables.arrival_ns[state[ARRIVED]]
+    if state[RUNNING]:
+        now = min(now, walk.running[AT, 0])
+    if state[ENDED] < len(tables.ended_ns):
+        now = min(now, tables.ended_ns[state[ENDED]])
+    return now
+
+
+@helper
+def fault(state: IntArray, rule: int, request: int) -> None:
+    """Note the first rule broken."""
+    if state[BROKEN] == FINE:
+        state[BROKEN] = rule
+        state[BROKEN_FOR] = request
+
+
+@helper
+def first_unserved(walk: Walk) -> int:
+    """Return the first request that still has calls to be granted."""
+    for number in range(len(walk.of_request)):
+        if walk.of_request[number, UNGRANTED]:
+            return number
+    return 0
+
+
+@part
+def finish_calls(tables: Tables, graph: Graph, walk: Walk, now: int) -> None:
+    """Let the calls finish that do so now: slots are freed in ascending order, dependents may wait."""
+    state = walk.state
+    state[TOUCHED] = 0
+    while state[RUNNING] and walk.running[AT, 0] == now:
+        slot = pop(walk.running, state)
+        walk.free[(state[FREE_FIRST] + state[FREE_COUNT]) & (len(walk.free) - 1)] = slot
+        state[FREE_COUNT] += 1
+        place = walk.on_slot[slot]
+        number = place // state[CALLS]
+        walk.touched[state[TOUCHED]] = number
+        state[TOUCHED] += 1
+        change_held(tables, walk, number, -1)
+        free_dependents(tables, graph, walk, number, place - number * state[CALLS], now)
+
+
+@part
+def free_dependents(tables: Tables, graph: Graph, walk: Walk, number: int, call: int, now: int) -> None:
+    """Let the calls wait that were ready when this one finished: their ready times are known to be right."""
+    before = number * walk.state[CALLS]
+    plan = np.int64(tables.parallel[number])
+    if len(graph.needs) == 0:
+        return
+    for other in range(walk.state[CALLS]):
+        node = plan * walk.state[CALLS] + other
+        for at in range(graph.needs_from[node], graph.needs_from[node + 1]):
+            if graph.needs[at] == call and tables.ready_ns[before + other] == now:
+                wait(tables, walk, number, before + other)
+
+
+@part
+def arrive(tables: Tables, graph: Graph, walk: Walk, number: int) -> None:
+    """Hold a request's rows against what was drawn, and let its first calls wait."""
+    state, calls = walk.state, walk.state[CALLS]
+    parallel = graph.parallel_at[min(state[ACTIVE], len(graph.parallel_at) - 1)]
+    if tables.parallel[number] != parallel:
+        fault(state, OTHER_PLAN, number)
+    rule, made = broken_rule(tables, graph, number, calls)
+    if rule != FINE:
+        fault(state, rule, number)
+    walk.of_request[number, UNGRANTED] = made
+    walk.of_request[number, LEAST] = calls + 1
+    for call in range(calls):
+        node = np.int64(tables.parallel[number]) * calls + call
+        if graph.made[node] and graph.needs_from[node] == graph.needs_from[node + 1]:
+            wait(tables, walk, number, number * calls + call)
+
+
+@part
+def is_blank(tables: Tables, place: int) -> bool:
+    """Return whether a row of the call table is one of a call that was not made."""
+    blank = tables.ready_ns[place] == NOBODY and tables.start_ns[place] == NOBODY
+    return blank and tables.finish_ns[place] == NOBODY and tables.slot[place] == NOBODY
+
+
+@helper
+def broken_rule(tables: Tables, graph: Graph, number: int, calls: int) -> tuple[int, int]:
+    """Return the first rule that a request's rows break, and how many calls its plan makes."""
+    plan = np.int64(tables.parallel[number])
+    made = 0
+    latest = tables.arrival_ns[number]
+    for call in range(calls):
+        node, place = plan * calls + call, number * calls + call
+        if is_blank(tables, place) == graph.made[node]:
+            return OTHER_CALLS, 0
+        if not graph.made[node]:
+            continue
+        made += 1
+        latest = max(latest, tables.finish_ns[place])
+        if tables.finish_ns[place] - tables.start_ns[place] != tables.service_ns[place]:
+            return OTHER_SERVICE, 0
+        if tables.start_ns[place] < tables.ready_ns[place]:
+            return EARLY_START, 0
+        ready = tables.arrival_ns[number]
+        for at in range(graph.needs_from[node], graph.needs_from[node + 1]):
+            ready = max(ready, tables.finish_ns[number * calls + graph.needs[at]])
+        if tables.ready_ns[place] != ready:
+            return OTHER_READY, 0
+    if tables.parallel[number]:
+        latest += tables.join_ns[number]
+    if tables.completion_ns[number] != latest:
+        return OTHER_COMPLETION, 0
+    return FINE, made
+
+
+# Waiting and grants
+
+
+@part
+def wait(tables: Tables, walk: Walk, number: int, place: int) -> None:
+    """Let a call wait, once."""
+    if walk.status[place] == UNREADY:
+        walk.status[place] = WAITING
+        walk.of_request[number, QUEUED] += 1
+        rank = place if len(tables.rank) == 0 else tables.rank[place]
+        set_bit(walk.bits, walk.height_from, level_of(walk, number), rank)
+
+
+@helper
+def change_held(tables: Tables, walk: Walk, number: int, change: int) -> None:
+    """Change what a request holds, and move its waiting calls accordingly."""
+    before = level_of(walk, number)
+    walk.of_request[number, HELD] += change
+    after = level_of(walk, number)
+    if after == before or walk.of_request[number, QUEUED] == 0:
+        return
+    calls = walk.state[CALLS]
+    for place in range(number * calls, (number + 1) * calls):
+        if walk.status[place] == WAITING:
+            rank = place if len(tables.rank) == 0 else tables.rank[place]
+            clear_bit(walk.bits, walk.height_from, before, rank)
+            set_bit(walk.bits, walk.height_from, after, rank)
+
+
+@part
+def level_of(walk: Walk, number: int) -> int:
+    """Return the level of a request: what it holds, or 0 where no cap can bind."""
+    return int(min(walk.of_request[number, HELD], len(walk.bits) - 1))
+
+
+@part
+def due(walk: Walk, cap: int) -> int:
+    """Return the rank of the call that the allocation serves next, or NOBODY."""
+    best = NOBODY
+    for level in range(min(cap, len(walk.bits))):
+        rank = first_bit(walk.bits, walk.height_from, level)
+        if rank != NOBODY and (best == NOBODY or rank < best):
+            best = rank
+            if walk.state[FEWEST_FIRST]:
+                break
+    return best
+
+
+@part
+def grant(tables: Tables, graph: Graph, walk: Walk, rank: int, cap: int) -> None:
+    """Give the call that is due the slot free longest, if that is what the tables say."""
+    state, now = walk.state, walk.state[NOW]
+    place = rank if len(tables.rank) == 0 else tables.place_at[rank]
+    number = place // state[CALLS]
+    if tables.start_ns[place] != now:
+        fault(state, NOT_DUE, number)
+    slot = walk.free[state[FREE_FIRST]]
+    if tables.slot[place] != slot:
+        fault(state, OTHER_SLOT, number)
+    state[FREE_FIRST] = (state[FREE_FIRST] + 1) & (len(walk.free) - 1)
+    state[FREE_COUNT] -= 1
+    clear_bit(walk.bits, walk.height_from, level_of(walk, number), rank)
+    walk.status[place] = GRANTED
+    walk.of_request[number, QUEUED] -= 1
+    change_held(tables, walk, number, 1)
+    walk.on_slot[slot] = place
+    push(walk.running, state, max(now + 1, tables.finish_ns[place]), slot)
+    if tables.ready_ns[place] < now:
+        note_caps(walk.of_request, walk.seen_ns, number, tables.parallel[number], tables.ready_ns[place])
+    else:
+        note_cap(walk.of_request, number, cap)
+    walk.of_request[number, UNGRANTED] -= 1
+    if walk.of_request[number, UNGRANTED] == 0:
+        state[LEFT] -= 1
+        judge(tables, graph, walk, number)
+
+
+# The list scheduler
+
+
+@part
+def note_cap(of_request: npt.NDArray[np.int32], number: int, cap: int) -> None:
+    """Note a cap at which a call was queued."""
+    of_request[number, LEAST] = min(of_request[number, LEAST], cap)
+    of_request[number, GREATEST] = max(of_request[number, GREATEST], cap)
+
+
+@helper
+def note_caps(
+    of_request: npt.NDArray[np.int32], seen_ns: IntArray, number: int, parallel: bool, ready_ns: int
+) -> None:
+    """Note the caps of all dispatches at which a call was queued that waited since it was ready."""
+    if not parallel:
+        of_request[number, LEAST] = -1
+    for cap in range(1, len(seen_ns)):
+        if seen_ns[cap] >= ready_ns:
+            note_cap(of_request, number, cap)
+
+
+@part
+def look(of_request: npt.NDArray[np.int32], number: int, cap: int) -> None:
+    """Note a request that held less than its cap while a call of it stayed queued."""
+    if of_request[number, QUEUED] and of_request[number, HELD] < cap:
+        of_request[number, LEAST] = -1
+
+
+@helper
+def judge(tables: Tables, graph: Graph, walk: Walk, number: int) -> None:
+    """Hold a request's latency against the list scheduler: exactly, or from below."""
+    calls, greatest = walk.state[CALLS], int(walk.of_request[number, GREATEST])
+    first = number * calls
+    work = 0
+    for place in range(first, first + calls):
+        work += tables.service_ns[place] if walk.status[place] == GRANTED else 0
+    if not tables.parallel[number]:
+        exact, expected = walk.of_request[number, LEAST] != -1, work
+    else:
+        exact = walk.of_request[number, LEAST] == greatest
+        expected = critical_path(tables.service_ns, graph, walk.scratch, first)
+        if exact and greatest < calls:
+            expected = span(tables.service_ns, graph, walk.scratch, first, greatest)
+        elif not exact:
+            expected = max(expected, -(-work // greatest))
+        expected += tables.join_ns[number]
+    latency = tables.completion_ns[number] - tables.arrival_ns[number]
+    if latency < expected or (exact and latency != expected):
+        fault(walk.state, OTHER_LATENCY, number)
+    walk.state[EXACT] += exact
+
+
+@helper
+def critical_path(service_ns: IntArray, graph: Graph, scratch: IntArray, first: int) -> int:
+    """Return the longest dependency chain of a request's service times."""
+    calls = scratch.shape[1]
+    longest = 0
+    if len(graph.needs) == 0:
+        for place in range(first, first + calls):
+            longest = max(longest, service_ns[place])
+        return longest
+    for at in range(calls):
+        call = graph.order[at]
+        ready = 0
+        for need in range(graph.needs_from[calls + call], graph.needs_from[calls + call + 1]):
+            ready = max(ready, scratch[AT, graph.needs[need]])
+        scratch[AT, call] = ready + service_ns[first + call]
+        longest = max(longest, scratch[AT, call])
+    return longest
+
+
+@helper
+def span(service_ns: IntArray, graph: Graph, scratch: IntArray, first: int, slots: int) -> int:
+    """Return how long the list scheduler takes for a request on so many slots."""
+    calls = scratch.shape[1]
+    finish, free, waits, now = scratch[AT], slots, calls, 0
+    finish[:] = NEVER
+    while waits:
+        while free and waits:
+            call = next_of_list(graph, finish, calls, now)
+            if call == NOBODY:
+                break
+            finish[call] = now + service_ns[first + call]
+            free -= 1
+            waits -= 1
+        soonest = NEVER
+        for call in range(calls):
+            if finish[call] > now:
+                soonest = min(soonest, finish[call])
+        now = soonest
+        for call in range(calls):
+            free += finish[call] == now
+    latest = 0
+    for call in range(calls):
+        latest = max(latest, finish[call])
+    return latest
+
+
+@helper
+def next_of_list(graph: Graph, finish: IntArray, calls: int, now: int) -> int:
+    """Return the call not yet scheduled that was ready first, by now; ties to the first."""
+    best, best_ready = NOBODY, NEVER
+    for call in range(calls):
+        if finish[call] != NEVER:
+            continue
+        ready = 0
+        for need in range(graph.needs_from[calls + call], graph.needs_from[calls + call + 1]):
+            ready = max(ready, finish[graph.needs[need]])
+        if ready <= now and ready < best_ready:
+            best, best_ready = call, ready
+    return best
+
+
+# Users
+
+
+@compiled
+def first_early(
+    arrival_ns: IntArray,
+    completion_ns: IntArray,
+    user: IntArray,
+    think_ns: IntArray,
+    step_ns: IntArray,
+    latest: IntArray,
+) -> int:
+    """Return the first request that did not arrive when its user was due back, or NOBODY.
+
+    `latest` (one element per user, NOBODY at first) is for the user's request before. A user may also come
+    with a step, but never before its request before is complete.
+    """
+    for number in range(len(arrival_ns)):
+        if number and arrival_ns[number] < arrival_ns[number - 1]:
+            return number
+        before = latest[user[number]]
+        latest[user[number]] = number
+        due, soonest = 0, 0
+        if before != NOBODY:
+            soonest = completion_ns[before]
+            due = soonest + think_ns[before]
+        if arrival_ns[number] == due:
+            continue
+        came_with_step = False
+        for step in range(1, len(step_ns)):
+            came_with_step |= step_ns[step] == arrival_ns[number]
+        if not came_with_step or arrival_ns[number] < soonest:
+            return number
+    return NOBODY
+
+
+# Trees of bits, and a heap by time
+
+
+@part
+def set_bit(bits: IntArray, height_from: IntArray, level: int, rank: int) -> None:
+    """Add a rank."""
+    for height in range(len(height_from)):
+        word = height_from[height] + (rank >> 6)
+        bits[level, word] |= np.int64(1) << (rank & 63)
+        rank >>= 6
+
+
+@part
+def clear_bit(bits: IntArray, height_from: IntArray, level: int, rank: int) -> None:
+    """Take out a rank."""
+    for height in range(len(height_from)):
+        word = height_from[height] + (rank >> 6)
+        bits[level, word] &= ~(np.int64(1) << (rank & 63))
+        if bits[level, word]:
+            return
+        rank >>= 6
+
+
+@part
+def first_bit(bits: IntArray, height_from: IntArray, level: int) -> int:
+    """Return the lowest rank, or NOBODY."""
+    rank = 0
+    for height in range(len(height_from) - 1, -1, -1):
+        word = bits[level, height_from[height] + rank]
+        if word == 0:
+            return NOBODY
+        rank = rank << 6 | BIT_OF[((word & -word) * DE_BRUIJN >> 58) & 63]
+    return rank
+
+
+@part
+def goes_first(heap: IntArray, at: int, time: int, slot: int) -> bool:
+    """Return whether an element of the heap is before a time and slot."""
+    return heap[AT, at] < time or (heap[AT, at] == time and heap[WHO, at] < slot)
+
+
+@helper
+def push(heap: IntArray, state: IntArray, time: int, slot: int) -> None:
+    """Add the call on a slot to the heap of those that run."""
+    at = state[RUNNING]
+    state[RUNNING] += 1
+    while at and not goes_first(heap, (at - 1) >> 1, time, slot):
+        heap[AT, at], heap[WHO, at] = heap[AT, (at - 1) >> 1], heap[WHO, (at - 1) >> 1]
+        at = (at - 1) >> 1
+    heap[AT, at], heap[WHO, at] = time, slot
+
+
+@helper
+def pop(heap: IntArray, state: IntArray) -> int:
+    """Take the slot of the call that finishes first, the lowest of several."""
+    state[RUNNING] -= 1
+    last, first = state[RUNNING], heap[WHO, 0]
+    time, slot = heap[AT, last], heap[WHO, last]
+    at, child = 0, 1
+    while child < last:
+        if child + 1 < last and goes_first(heap, child + 1, heap[AT, child], heap[WHO, child]):
+            child += 1
+        if not goes_first(heap, child, time, slot):
+            break
+        heap[AT, at], heap[WHO, at] = heap[AT, child], heap[WHO, child]
+        at = child
+        child = 2 * at + 1
+    heap[AT, at], heap[WHO, at] = time, slot
+    return first
