@@ -215,7 +215,7 @@ def test_stated_tokens_are_drawn_and_reserved() -> None:
     assert tokens.output[:, 0].mean() == pytest.approx(200, rel=0.1)
     assert set(tokens.output[:, 1].tolist()) == {75}
     assert tokens.reserved_output == (900, 75)
-        assert (tokens.first_token_ns == 1).all()
+    assert (tokens.first_token_ns == 1).all()
 
 
 def test_tokens_of_a_trace_are_those_of_its_rows() -> None:
