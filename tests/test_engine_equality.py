@@ -155,30 +155,6 @@ def test_what_does_not_fit_in_64_bits_is_refused() -> None:
     )
 
 
-WITHOUT_NUMBA = """
-import sys
-sys.modules["numba"] = None
-import sim.engine
-from sim.errors import EngineError
-try:
-    import sim.engine.compiled
-except EngineError as error:
-    print(error)
-"""
-
-
-def test_without_numba_the_error_names_the_extra() -> None:
-    found = subprocess.run([sys.executable, "-c", WITHOUT_NUMBA], capture_output=True, text=True, check=True)
-    assert found.stdout == (
-        "engine compiled needs numba, which is not installed: pip install 'slotsim[compiled]'\n"
-    )
-
-
-def test_the_simulator_does_not_import_numba_unasked() -> None:
-    code = "import sys, sim, sim.engine, sim.simulation; sys.exit('numba' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
-
-
 BOUNDS_CHECKED = """
 import numba
 from hypothesis import given, settings

@@ -1,5 +1,6 @@
 """Engines: drawn arrays in, tables out (see `sim.engine.interface`)."""
 
+from sim.engine.choice import ENGINES, Engine, EngineChoice, select_engine
 from sim.engine.interface import (
     ALLOCATIONS,
     NO_CALL,
@@ -15,13 +16,17 @@ from sim.engine.simpy_model import run
 
 __all__ = [
     "ALLOCATIONS",
+    "ENGINES",
     "NO_CALL",
     "NO_USER",
     "ClosedUsers",
     "DrawsExhaustedError",
+    "Engine",
+    "EngineChoice",
     "EngineInput",
     "EngineOutput",
     "OpenArrivals",
     "Progress",
     "run",
+    "select_engine",
 ]

@@ -1,0 +1,72 @@
+"""Which engine runs: by its name, or by what the run is large enough for."""
+
+from importlib.util import find_spec
+from typing import NamedTuple, Protocol
+
+from sim.engine.interface import EngineInput, EngineOutput, Progress
+from sim.engine.simpy_model import run as run_simpy
+from sim.errors import ArgumentError
+
+ENGINES = ("auto", "compiled", "simpy")
+
+WORTH_COMPILING = 20_000
+"""From so many requests on, numba's start-up is paid for.
+
+Measured with two branches under `fair_share`: SimPy simulates 25,000 requests a second; importing numba and
+loading the kernels takes 0.7 s, and compiling them 3 s more the first time ever, which would pay for itself
+only from 90,000 requests on, but from the second run on is there for nothing.
+"""
+
+
+class Engine(Protocol):
+    """What every engine is called with."""
+
+    def __call__(self, given: EngineInput, progress: Progress | None = None) -> EngineOutput: ...
+
+
+class EngineChoice(NamedTuple):
+    """The engine to call, its name as outputs have it, and why it was chosen, in words."""
+
+    run: Engine
+    name: str
+    why: str
+
+
+def select_engine(name: str, requests: int) -> EngineChoice:
+    """Return the engine that simulates so many requests.
+
+    Both give the same tables. Nothing but the arguments, and whether numba is installed, has an influence,
+    so a command that is repeated chooses the same engine again.
+
+    Parameters
+    ----------
+    name
+        One of `ENGINES`. `auto` takes the compiled engine from `WORTH_COMPILING` requests on.
+    requests
+        Requests simulated in one process: those of all plans and replications together.
+
+    Raises
+    ------
+    ArgumentError
+        There is no engine of this name.
+    EngineError
+        The compiled engine is asked for and numba is not installed; the text names the extra.
+    """
+    if name not in ENGINES:
+        raise ArgumentError("engine", f"must be one of {', '.join(ENGINES)}", name)
+    if name == "simpy":
+        return EngineChoice(run_simpy, "simpy", "asked for")
+    if name == "compiled":
+        return compiled_engine("asked for")
+    if requests < WORTH_COMPILING:
+        return EngineChoice(run_simpy, "simpy", f"fewer than {WORTH_COMPILING:,} requests")
+    if find_spec("numba") is None:
+        return EngineChoice(run_simpy, "simpy", "numba is not installed")
+    return compiled_engine(f"{WORTH_COMPILING:,} requests or more")
+
+
+def compiled_engine(why: str) -> EngineChoice:
+    """Return the compiled engine, which imports numba."""
+    from sim.engine.compiled import run  # noqa: PLC0415 (numba is imported only where it is used)
+
+    return EngineChoice(run, "compiled", why)
