@@ -22,7 +22,6 @@ from sim.engine_input import engine_input
 from sim.scenario import Scenario
 from sim.scenario.limits import RateLimits
 from sim.scenario.model import PlanChoice
-from sim.scenario.provider import Provider
 from sim.streams import Streams
 from sim.units import s_to_ns
 from sim.workload import draw
@@ -66,7 +65,7 @@ def shared_input_of(
     scenario: Scenario, plan: PlanChoice, replication: int, requests: int | None = None
 ) -> SharedInput:
     """Return what the engine needs to run a scenario's workloads on its providers."""
-    providers = tuple(provider_input(scenario, provider) for provider in scenario.providers.values())
+    providers = tuple(provider_input(scenario, name) for name in scenario.providers)
     most_slots = max(provider.most_slots for provider in providers)
     workloads = (
         workload_input(part, part.fixed_plan or plan, replication, most_slots, requests)
@@ -103,14 +102,17 @@ def workload_input(
     )
 
 
-def provider_input(scenario: Scenario, provider: Provider) -> ProviderInput:
+def provider_input(scenario: Scenario, name: str) -> ProviderInput:
     """Return one provider, with its slots over time, its limits and its cache."""
+    provider = scenario.providers[name]
     steps = ((s_to_ns(step.at_s), step.concurrency) for step in provider.concurrency_steps)
     cache = provider.prefix_cache
     return ProviderInput(
         slots=((0, provider.concurrency), *steps),
         allocation=provider.allocation,
-        reserved=tuple(part.share.reserved_slots for part in scenario.parts),
+        reserved=tuple(
+            part.share.reserved_slots if name in part.used_providers else 0 for part in scenario.parts
+        ),
         lends=provider.lend_reserved_slots,
         limits=limits_of(provider.limits),
         cache=PrefixCache(s_to_ns(cache.ttl_s), cache.capacity) if cache else None,
