@@ -62,13 +62,12 @@ class Result:
     @cached_property
     def requests(self) -> "pd.DataFrame":
         """One row per request of every kept run; see `sim.tables.REQUEST_COLUMNS`."""
-        return joined([requests_table(run) for plan in self.plans for run in plan.runs])
+        return joined([requests_table(self.scenario, run) for plan in self.plans for run in plan.runs])
 
     @cached_property
     def calls(self) -> "pd.DataFrame":
-        """One row per call of every kept run; see `sim.tables.CALL_COLUMNS`."""
-        ids = tuple(branch.id for branch in self.scenario.workflow.branches)
-        return joined([calls_table(run, ids) for plan in self.plans for run in plan.runs])
+        """One row per attempt at a call of every kept run; see `sim.tables.CALL_COLUMNS`."""
+        return joined([calls_table(self.scenario, run) for plan in self.plans for run in plan.runs])
 
     @cached_property
     def time_spent(self) -> dict[str, TimeSpent]:
