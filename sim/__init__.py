@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sim.scenario import Scenario as Scenario
     from sim.scenario import load_scenario as load_scenario
     from sim.schedule import schedule_branches as schedule_branches
+    from sim.sizing import size as size
 
 HOME = {
     "Branch": "sim.plan",
@@ -39,6 +40,7 @@ HOME = {
     "shared_context_cost_micros": "sim.cost",
     "shared_context_tokens": "sim.cost",
     "simulate": "sim.experiment",
+    "size": "sim.sizing",
 }
 
 __all__ = list(HOME)

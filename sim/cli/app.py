@@ -15,6 +15,7 @@ from sim.cli.files import schema, validate
 from sim.cli.levelling import flip
 from sim.cli.reporting import report
 from sim.cli.simulating import compare, run, verify
+from sim.cli.sizing import size
 from sim.cli.terminal import complain
 from sim.errors import SlotsimError
 
@@ -60,7 +61,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (run, compare, decide, gains, flip, report, verify, validate, schema):
+for command in (run, compare, decide, gains, flip, size, report, verify, validate, schema):
     app.command()(command)
 
 

@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict, WithJsonSchema
 
+from sim.errors import ArgumentError
 from sim.scenario.base import Broken, BrokenRulesError, Model, Name
 from sim.scenario.faults import nearest
 
@@ -99,3 +100,18 @@ class Slo(Model):
         for index, rule in enumerate(self.rules):
             if rule in self.rules[:index]:
                 yield Broken(("rules", index), "must not repeat", str(rule))
+
+
+def rule_from(field: str, text: str) -> SloRule:
+    """Return one rule as it is written.
+
+    Raises
+    ------
+    ArgumentError
+        It is none; `field` is what the message names.
+    """
+    try:
+        return SloRule(**parse_rule(text))
+    except BrokenRulesError as error:
+        broken = (error.context or {})["broken"][0]
+        raise ArgumentError(field, broken.rule, text) from None

@@ -1,0 +1,177 @@
+"""One value of what is varied: simulated, and held against an SLO with as many replications as that takes."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from sim.backend import Backend
+from sim.decision import decide
+from sim.errors import ArgumentError
+from sim.experiment import run_one
+from sim.interval import Estimate, estimate
+from sim.measure import Measured
+from sim.objective import MET, MISSED, NO_FIGURE, held, plan_to_hold, stability_of, subject_of
+from sim.plan_result import PlanResult, plan_result
+from sim.scenario import Scenario
+from sim.scenario.model import PlanChoice
+from sim.scenario.slo import SloRule
+from sim.verdict import UNDECIDED
+from sim.workload import is_deterministic
+
+Task = tuple[Scenario, PlanChoice, int, str]
+"""A scenario, a plan, a replication, and the engine that runs it."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What has to hold, and of which plan.
+
+    Parameters
+    ----------
+    rules
+        (workload, rule); the workload is empty for a rule about all of several workloads.
+    plan
+        The label of a plan; None for what the SLO names, else for the recommended plan at each value.
+    confidence
+        Of one look at an interval: so high that all looks together leave the wanted confidence.
+    """
+
+    rules: tuple[tuple[str, SloRule], ...]
+    plan: str | None
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class HeldRule:
+    """One rule at one value: `verdict` is `met`, `missed` or `undecided`, by the whole interval."""
+
+    rule: SloRule
+    workload: str
+    plan: str
+    figure: Estimate
+    verdict: str
+    reason: str
+
+
+@dataclass
+class Candidate:
+    """One value, and what its replications have measured so far, plan by plan."""
+
+    value: float
+    scenario: Scenario
+    asked: Asked
+    choices: tuple[PlanChoice, ...]
+    engine: str
+    measured: list[list[Measured]] = field(default_factory=list)
+
+    @property
+    def replications(self) -> int:
+        """How many replications each plan has."""
+        return len(self.measured[0]) if self.measured else 0
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Whether one replication says everything."""
+        return is_deterministic(self.scenario)
+
+    def tasks(self, replications: int) -> list[Task]:
+        """Return the runs that are missing for so many replications."""
+        most = min(1, replications) if self.is_deterministic else replications
+        return [
+            (self.scenario, choice, number, self.engine)
+            for choice in self.choices
+            for number in range(self.replications, most)
+        ]
+
+    def add(self, measured: Sequence[Measured]) -> None:
+        """Take the outcomes of `tasks`, in the same order."""
+        each = len(measured) // len(self.choices)
+        self.measured = self.measured or [[] for _ in self.choices]
+        for number, known in enumerate(self.measured):
+            known.extend(measured[number * each : (number + 1) * each])
+        self.__dict__.pop("results", None)
+        self.__dict__.pop("rules", None)
+
+    @cached_property
+    def results(self) -> tuple[PlanResult, ...]:
+        """The plans over the replications so far; without their latencies one by one."""
+        return tuple(
+            plan_result(self.scenario, choice, [(one, None) for one in measured])
+            for choice, measured in zip(self.choices, self.measured, strict=True)
+        )
+
+    @cached_property
+    def rules(self) -> tuple[HeldRule, ...]:
+        """Every rule, held against its plan."""
+        return tuple(self._held())
+
+    def _held(self) -> Iterator[HeldRule]:
+        decision = decide(self.scenario, self.results) if len(self.results) > 1 else None
+        for workload, rule in self.asked.rules:
+            part = next((one for one in self.scenario.parts if one.part_name == workload), self.scenario)
+            named = next((one for one in self.results if one.label == self.asked.plan), None)
+            chosen = named or (plan_to_hold(part, self.results, decision) if decision else self.results[0])
+            yield self._rule(workload, rule, chosen)
+
+    def _rule(self, workload: str, rule: SloRule, plan: PlanResult) -> HeldRule:
+        subject = subject_of(rule, plan, workload)
+        figure = NO_FIGURE
+        if subject is not None:
+            values = subject.values[rule.metric]
+            figure = estimate(values, self.asked.confidence, deterministic=self.is_deterministic)
+        verdict, reason = held(rule, figure, stability_of(subject, plan))
+        return HeldRule(rule, workload, plan.label, figure, verdict, reason)
+
+    @property
+    def verdict(self) -> str:
+        """`met` where every rule is, `missed` where any is, else `undecided`."""
+        verdicts = {one.verdict for one in self.rules}
+        if MISSED in verdicts:
+            return MISSED
+        return MET if verdicts == {MET} else UNDECIDED
+
+    @property
+    def seems_met(self) -> bool:
+        """Whether every rule holds at its mean."""
+        return all(one.verdict != MISSED and one.rule.holds(one.figure.mean) for one in self.rules)
+
+    @property
+    def plan(self) -> PlanResult:
+        """The plan that the first rule was held against."""
+        return next(one for one in self.results if one.label == self.rules[0].plan)
+
+
+def choices_for(scenario: Scenario, plan: str | None) -> tuple[PlanChoice, ...]:
+    """Return the plans to simulate: the one that has to keep the SLO, or those that the decision takes.
+
+    Raises
+    ------
+    ArgumentError
+        The scenario has no such plan.
+    """
+    if plan is not None:
+        named = tuple(choice for choice in scenario.plans if choice.label == plan)
+        if not named:
+            labels = ", ".join(choice.label for choice in scenario.plans)
+            raise ArgumentError("plan", f"must be one of the plans: {labels}", plan)
+        return named
+    serial = [choice for choice in scenario.plans if choice.plan == "serial"]
+    others = [choice for choice in scenario.plans if choice.plan != "serial"]
+    named_by_slo = {part.slo.plan for part in scenario.parts if part.slo is not None}
+    first = sorted(others, key=lambda choice: choice.plan != "parallel")[:1]
+    return tuple(
+        choice for choice in scenario.plans if choice in [*serial, *first] or choice.label in named_by_slo
+    )
+
+
+def run_tasks(tasks: Sequence[Task], backend: Backend) -> list[Measured]:
+    """Return what each run measured, in order."""
+    return list(backend.map(measured_run, tasks))
+
+
+def measured_run(task: Task) -> Measured:
+    """Simulate one run and return its figures, without its latencies one by one."""
+    scenario, choice, replication, engine = task
+    measured, _ = run_one(scenario, choice, replication, keep=False, engine=engine)
+    workloads = tuple(replace(one, latency_ns=one.latency_ns[:0]) for one in measured.workloads)
+    return replace(measured, latency_ns=measured.latency_ns[:0], workloads=workloads)

@@ -1,0 +1,106 @@
+"""Answers about capacity as plain data: stable keys, numbers unrounded, null where there is no figure."""
+
+from importlib.metadata import version
+from typing import Any
+
+from sim.candidate import HeldRule
+from sim.interval import Estimate
+from sim.scenario import Scenario
+from sim.size_search import NextSlot, SizePoint
+from sim.sizing import CONFIDENCE, Sizing
+from sim.summary import difference_summary, plain
+
+
+def asked_of(scenario: Scenario) -> dict[str, Any]:
+    """Return which scenario an answer is about."""
+    return {
+        "scenario": scenario.name,
+        "scenario_file": scenario.path,
+        "scenario_sha256": scenario.digest,
+        "overrides": list(scenario.overrides),
+        "seed": scenario.experiment.seed,
+        "slotsim_version": version("slotsim"),
+    }
+
+
+def sizing_summary(sizing: Sizing) -> dict[str, Any]:
+    """Return the answer, the curve, and what they took."""
+    return {
+        **asked_of(sizing.scenario),
+        "vary": sizing.path,
+        "from": min(sizing.values),
+        "to": max(sizing.values),
+        "candidates": len(sizing.values),
+        "wanted": "largest" if sizing.largest else "smallest",
+        "rules": [str(rule) for _, rule in sizing.asked.rules],
+        "plan": sizing.asked.plan,
+        "status": sizing.status,
+        "answer": sizing.answer,
+        "safe_from": sizing.safe_from,
+        "sentence": sizing.sentence,
+        "by_theory": sizing.by_theory,
+        "in_doubt": list(sizing.in_doubt),
+        "anomalies": [
+            {
+                "rule": str(one.rule),
+                "value": one.value,
+                "figure": one.figure,
+                "worse_value": one.worse_value,
+                "worse_figure": one.worse_figure,
+            }
+            for one in sizing.anomalies
+        ],
+        "next_slot": next_slot_summary(sizing.next_slot),
+        "curve": [point_summary(one) for one in sizing.points],
+        "confidence": CONFIDENCE,
+        "confidence_of_one_look": sizing.asked.confidence,
+        "most_replications": sizing.most_replications,
+        "runs": sizing.runs,
+    }
+
+
+def point_summary(point: SizePoint) -> dict[str, Any]:
+    """Return one candidate."""
+    bounds = (bound or (None, None) for bound in point.bounds)
+    return {
+        "value": point.value,
+        "verdict": point.verdict,
+        "replications": point.replications,
+        "stability": point.stability,
+        "latency_ms_mean": plain(point.latency_ms_mean.mean),
+        "rules": [
+            {**held_summary(held), "theory": kind, "theory_value": plain(value)}
+            for held, (kind, value) in zip(point.rules, bounds, strict=True)
+        ],
+    }
+
+
+def held_summary(held: HeldRule) -> dict[str, Any]:
+    """Return one rule at one candidate."""
+    return {
+        "rule": str(held.rule),
+        "workload": held.workload,
+        "plan": held.plan,
+        **interval_summary(held.figure),
+        "verdict": held.verdict,
+        "reason": held.reason,
+    }
+
+
+def interval_summary(figure: Estimate) -> dict[str, Any]:
+    """Return a figure with both ends of its interval."""
+    return {"figure": plain(figure.mean), "low": plain(figure.low), "high": plain(figure.high)}
+
+
+def next_slot_summary(next_slot: NextSlot | None) -> dict[str, Any] | None:
+    """Return what one more slot is worth."""
+    if next_slot is None:
+        return None
+    return {
+        "slots": next_slot.slots,
+        "saved_ms": plain(next_slot.saved_ms),
+        "difference_ms": difference_summary(next_slot.difference),
+        "worth_micros_per_hour": plain(next_slot.worth_micros_per_hour),
+        "price_micros_per_hour": next_slot.price_micros_per_hour,
+        "pays": next_slot.pays,
+    }

@@ -1,0 +1,72 @@
+"""What the commands that ask about capacity share: what is varied, and the folder that they write."""
+
+import csv
+import shlex
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sim.cli.terminal import json_text
+from sim.errors import ArgumentError
+
+if TYPE_CHECKING:
+    from sim.report.content import ReportContent
+    from sim.scenario import Scenario
+
+
+def varied(option: str, text: str) -> tuple[str, list[int | float]]:
+    """Return `key.path=1:200` as its path and its values.
+
+    Raises
+    ------
+    ArgumentError
+        It is no such text, names several keys, or has values that are no numbers.
+    """
+    from sim.grid import Axis
+
+    axis = Axis.parsed(text, option)
+    if len(axis.keys) > 1:
+        raise ArgumentError(option, "must name one key", text)
+    numbers = [
+        value for (value,) in axis.values if isinstance(value, int | float) and not isinstance(value, bool)
+    ]
+    if len(numbers) < len(axis):
+        raise ArgumentError(option, "must have values that are numbers", text)
+    return axis.keys[0], numbers
+
+
+def command_line() -> str:
+    """Return what was typed."""
+    return shlex.join(["slotsim", *sys.argv[1:]])
+
+
+def write_answer(
+    out: str,
+    scenario: "Scenario",
+    content: "ReportContent",
+    summary: dict[str, Any],
+    files: dict[str, str] | None = None,
+    tables: dict[str, Sequence[dict[str, Any]]] | None = None,
+) -> None:
+    """Write the summary, the resolved scenario, further files and tables, and the report, all or nothing."""
+    from sim.output import OutputFolder
+    from sim.report.answers import add_answer
+    from sim.scenario.resolved import resolved_text
+
+    with OutputFolder(out) as folder:
+        folder.write_text("summary.json", json_text(summary))
+        folder.write_text("scenario.yaml", resolved_text(scenario, str(folder.target)))
+        for name, text in (files or {}).items():
+            folder.write_text(name, text)
+        for name, rows in (tables or {}).items():
+            write_rows(folder.path(name), rows)
+        add_answer(folder, content)
+
+
+def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    """Write rows under the names of their keys."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)

@@ -1,0 +1,111 @@
+"""`slotsim size`: the smallest value, such as slots, or the largest, such as load, that keeps an SLO."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+import sim
+from sim.cli.answering import command_line, varied, write_answer
+from sim.cli.options import (
+    AsJson,
+    Out,
+    Replications,
+    ScenarioFile,
+    Seed,
+    Sets,
+    Warmup,
+    Workers,
+    overrides,
+    require_writable,
+)
+from sim.cli.terminal import progress, say, say_json, wrote
+
+if TYPE_CHECKING:
+    from sim.sizing import Sizing
+
+NOT_FOUND = 1
+
+
+def size(
+    file: ScenarioFile,
+    vary: Annotated[
+        str, typer.Option(metavar="KEY.PATH=VALUES", help="What may change: provider.concurrency=1:200.")
+    ],
+    slo: Annotated[
+        list[str] | None,
+        typer.Option(metavar="RULE", help="'latency_ms_p95 <= 400'; repeatable [default: the scenario's]"),
+    ] = None,
+    plan: Annotated[
+        str | None,
+        typer.Option(metavar="PLAN", help="The plan that has to keep them [default: the SLO's, recommended]"),
+    ] = None,
+    largest: Annotated[bool, typer.Option("--largest", help="Find the largest value, of a load.")] = False,
+    slot_price: Annotated[
+        float | None, typer.Option(min=0, metavar="MICROS", help="What a slot costs for an hour.")
+    ] = None,
+    max_replications: Annotated[
+        int, typer.Option(min=5, help="Most replications of a value before it is left open.")
+    ] = 160,
+    seed: Seed = None,
+    sets: Sets = None,
+    replications: Replications = None,
+    warmup: Warmup = None,
+    workers: Workers = None,
+    as_json: AsJson = False,
+    out: Out = None,
+) -> None:
+    """Find the smallest value that meets all objectives, or the largest.
+
+    A rule is about the whole run, or about a workload or a period: 'peak:latency_ms_p95 <= 400'. It is met
+    when the whole two-sided 95 % interval keeps it. Ends with 1 where no value was shown to meet the rules.
+    """
+    from sim.cli.show_size import size_parts
+    from sim.sizing import size as find
+
+    require_writable(out)
+    path, values = varied("--vary", vary)
+    scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup))
+    with progress(5 * 26, "runs", quiet=as_json) as report:
+        sizing = find(
+            scenario,
+            path,
+            values,
+            slo=slo or (),
+            plan=plan,
+            largest=largest,
+            slot_price_micros=slot_price,
+            most_replications=max_replications,
+            workers=workers,
+            progress=report,
+        )
+    if out is not None:
+        write_size(out, sizing)
+    if as_json:
+        say_json(sizing.summary())
+    else:
+        say(*size_parts(sizing))
+    if out is not None:
+        wrote(out, as_json=as_json)
+    if sizing.answer is None:
+        raise typer.Exit(NOT_FOUND)
+
+
+def write_size(out: str, sizing: "Sizing") -> None:
+    """Write everything about a sizing."""
+    from sim.report.answers import sizing_report
+
+    summary = sizing.summary()
+    rows = [row_of(point, held) for point in summary["curve"] for held in point["rules"]]
+    write_answer(
+        out, sizing.scenario, sizing_report(sizing, command_line()), summary, tables={"curve.csv": rows}
+    )
+
+
+def row_of(point: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:
+    """Return one rule at one candidate as a row of a table."""
+    return {
+        "value": point["value"],
+        "replications": point["replications"],
+        "value_verdict": point["verdict"],
+        **held,
+    }

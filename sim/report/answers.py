@@ -1,0 +1,61 @@
+"""Reports of answers about capacity: one page each, of the same blocks as the report of a scenario."""
+
+from importlib.metadata import version
+
+from sim.output import OutputFolder
+from sim.report.content import Cell, Paragraph, ReportContent, Section, Table
+from sim.report.html import html
+from sim.report.markdown import markdown
+from sim.report.sections.sizes import answer, candidates
+from sim.report.words import setting_words
+from sim.report.write import HTML, MARKDOWN
+from sim.scenario import Scenario
+from sim.sizing import Sizing
+
+
+def sizing_report(sizing: Sizing, command: str) -> ReportContent:
+    """Return the report of a sizing."""
+    return page(
+        sizing.scenario,
+        sizing.sentence[:1].upper() + sizing.sentence[1:],
+        f"Which {sizing.path} meets the objectives?",
+        (answer(sizing), candidates(sizing)),
+        command,
+    )
+
+
+def page(
+    scenario: Scenario, headline: str, subtitle: str, sections: tuple[Section, ...], command: str
+) -> ReportContent:
+    """Return a report about one scenario that ends with what it was made from."""
+    return ReportContent(
+        title=scenario.name,
+        subtitle=subtitle,
+        headline=headline,
+        cards=(),
+        warnings=(),
+        sections=(*sections, origin(scenario, command)),
+    )
+
+
+def origin(scenario: Scenario, command: str) -> Section:
+    """Return what it takes to ask again."""
+    rows = {
+        "Scenario": setting_words(scenario),
+        "Scenario file": scenario.path,
+        "SHA-256 of its content": scenario.digest,
+        "Overrides": ", ".join(scenario.overrides) or "none",
+        "Seed": str(scenario.experiment.seed),
+        "slotsim version": version("slotsim"),
+    }
+    cells = tuple((Cell(words), Cell(value)) for words, value in rows.items())
+    table = Table("To ask this again", "ll", (Cell(""), Cell(scenario.name)), cells)
+    return Section("provenance", "Provenance", (Paragraph(f"Command: {command}"), table))
+
+
+def add_answer(output: OutputFolder, content: ReportContent) -> None:
+    """Write the files of such a report."""
+    output.write_text(HTML, html(content))
+    output.write_text(MARKDOWN, markdown(content))
+    for figure in content.figures:
+        output.write_text(figure.file, figure.svg)
