@@ -30,6 +30,7 @@ STAGES = (
     ("experiment",),
     ("capacity",),
     ("comparison",),
+    ("grid", "point_store", "sweep", "sweep_table", "decision_map"),
     ("verification",),
     ("size_theory", "candidate"),
     ("size_search",),
