@@ -9,6 +9,7 @@ from sim.backend import Workers, backend_for
 from sim.decide import MERGE, MarginalGain, marginal_gains
 from sim.engine import ALLOCATIONS, Progress
 from sim.engine_input import evaluate
+from sim.engine_use import engine_for
 from sim.experiment import simulate
 from sim.interval import FASTER, Estimate
 from sim.plan_result import PlanResult
@@ -16,6 +17,7 @@ from sim.result import Result
 from sim.scenario import Scenario
 from sim.units import ns_to_ms
 from sim.verdict import UNDECIDED
+from sim.workload import expected_requests
 
 FLIP_PLANS = ("serial", "parallel", "adaptive")
 REQUESTS_PER_USER = 400
@@ -137,6 +139,7 @@ def flip(
     requests_per_user: int = REQUESTS_PER_USER,
     requests: int = OPEN_REQUESTS,
     workers: Workers = None,
+    engine: str = "auto",
     progress: Progress | None = None,
 ) -> FlipTable:
     """Simulate serial, parallel and adaptive at each level of load and find where the best plan changes.
@@ -151,15 +154,18 @@ def flip(
         Who gets a free slot; each is simulated.
     requests_per_user, requests
         How long the runs are: per user of a closed load, in all of an open one. The first tenth is left out.
-    workers, progress
+    workers, engine, progress
         As for `simulate`; progress counts levels.
     """
     level, values = ("active_requests", active) if active else ("rate_per_s", rates)
-    variants = [
+    levels_to_run = [
         (allocation, value, at_level(scenario, level, value, allocation, requests_per_user, requests))
         for allocation in allocations
         for value in values
     ]
+    total = sum(len(FLIP_PLANS) * expected_requests(one) for _, _, one in levels_to_run)
+    name = engine_for(scenario, engine, total)
+    variants = [(*one, name) for one in levels_to_run]
     levels = []
     for done in backend_for(workers, len(variants)).map(simulate_level, variants):
         levels.append(done)
@@ -190,10 +196,10 @@ def at_level(  # noqa: PLR0917  one argument for each thing that is varied
     )
 
 
-def simulate_level(variant: tuple[str, float, Scenario]) -> Level:
-    """Simulate one level of load under one allocation."""
-    allocation, value, scenario = variant
-    result = simulate(scenario, workers=1)
+def simulate_level(variant: tuple[str, float, Scenario, str]) -> Level:
+    """Simulate one level of load under one allocation, on an engine."""
+    allocation, value, scenario, engine = variant
+    result = simulate(scenario, workers=1, engine=engine)
     decision = result.decision
     return Level(
         allocation=allocation,
@@ -223,14 +229,15 @@ def best_plan(result: Result) -> str:
     return "parallel" if faster else "serial"
 
 
-def find_flip(scenario: Scenario, merge_at: int, keep_at: int) -> Flip | None:
+def find_flip(scenario: Scenario, merge_at: int, keep_at: int, engine: str = "auto") -> Flip | None:
     """Return the neighbouring numbers of active requests between which merging stops, by simulation.
 
     The ends are known to differ; None where a level in between is undecided.
     """
     while abs(keep_at - merge_at) > 1:
         middle = (merge_at + keep_at) // 2
-        decision = simulate(scenario.replace({"load.active_requests": middle}), workers=1).decision.decision
+        between = scenario.replace({"load.active_requests": middle})
+        decision = simulate(between, workers=1, engine=engine).decision.decision
         if decision == UNDECIDED:
             return None
         merge_at, keep_at = (middle, keep_at) if decision == MERGE else (merge_at, middle)

@@ -72,6 +72,7 @@ def compare(
     replications: int | None = None,
     precision: Precision | None = None,
     workers: Workers = None,
+    engine: str = "auto",
     keep_tables: bool = False,
     progress: Progress | None = None,
 ) -> Comparison:
@@ -85,12 +86,13 @@ def compare(
             replications=replications,
             precision=precision,
             workers=workers,
+            engine=engine,
             keep_tables=keep_tables,
             progress=progress,
         )
         for scenario in scenarios
     )
-    flip = flip_of(results)
+    flip = flip_of(results, engine)
     return Comparison(
         results=results,
         between_plans=tuple(item for result in results for item in plan_differences(result)),
@@ -136,14 +138,14 @@ def paired(first: PlanResult, second: PlanResult, figure: str, result: Result) -
     return paired_difference(first.values[figure], second.values[figure], deterministic=result.deterministic)
 
 
-def flip_of(results: Sequence[Result]) -> Flip | None:
+def flip_of(results: Sequence[Result], engine: str) -> Flip | None:
     """Return where the decision flips between two closed loads that differ in nothing else."""
     merging = [result for result in results if result.decision.decision == MERGE]
     keeping = [result for result in results if result.decision.decision == KEEP_SERIAL]
     for low in merging:
         for high in keeping:
             if differ_in_active_requests_alone(low.scenario, high.scenario):
-                return find_flip(low.scenario, users(low.scenario), users(high.scenario))
+                return find_flip(low.scenario, users(low.scenario), users(high.scenario), engine)
     return None
 
 

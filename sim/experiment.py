@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from functools import partial
 
 from sim.backend import Workers, backend_for
-from sim.engine import Progress
+from sim.engine import Progress, select_engine
+from sim.engine_use import engine_for
 from sim.interval import precise_enough, replications_needed
 from sim.measure import Measured, measure
 from sim.result import Result, collect
@@ -37,6 +38,7 @@ def simulate(
     replications: int | None = None,
     precision: Precision | None = None,
     workers: Workers = None,
+    engine: str = "auto",
     keep_tables: bool = False,
     progress: Progress | None = None,
 ) -> Result:
@@ -51,6 +53,8 @@ def simulate(
     workers
         Processes, or a backend; by default the machine's cores where the runs are long enough. Results do not
         depend on it.
+    engine
+        `simpy`, `compiled` or `auto`; both give the same results.
     keep_tables
         Keep the tables of every replication, not of the first alone.
     progress
@@ -60,8 +64,12 @@ def simulate(
     ------
     CheckError
         A run contradicts a check.
+    EngineError
+        The engine that was asked for cannot run the scenario.
     """
-    crew = Crew(scenario, workers, keep_tables, progress)
+    count = 1 if is_deterministic(scenario) else replications or scenario.experiment.replications
+    requests = count * len(scenario.plans) * expected_requests(scenario)
+    crew = Crew(scenario, workers, engine_for(scenario, engine, requests), keep_tables, progress)
     count = replications or scenario.experiment.replications
     if is_deterministic(scenario):
         notes = [f"deterministic: 1 replication stands for the {count} asked for"] if count > 1 else []
@@ -101,10 +109,16 @@ class Crew:
     """Runs a scenario's tasks wherever, in an order that does not depend on it."""
 
     def __init__(
-        self, scenario: Scenario, workers: Workers, keep_tables: bool, progress: Progress | None
+        self,
+        scenario: Scenario,
+        workers: Workers,
+        engine: str,
+        keep_tables: bool,
+        progress: Progress | None,
     ) -> None:
         self.scenario = scenario
         self.workers = workers
+        self.engine = engine
         self.keep_tables = keep_tables
         self.progress = progress
         self.done = 0
@@ -112,7 +126,7 @@ class Crew:
     def run(self, replications: Sequence[int]) -> list[list[Outcome]]:
         """Return the outcomes of each plan (outer, in order of the plans) and replication (inner)."""
         tasks = [
-            (plan, number, self.keep_tables or number == 0)
+            (plan, number, self.keep_tables or number == 0, self.engine)
             for plan in self.scenario.plans
             for number in replications
         ]
@@ -134,15 +148,22 @@ class Crew:
 
 
 def run_task(
-    scenario: Scenario, task: tuple[PlanChoice, int, bool], progress: Progress | None = None
+    scenario: Scenario, task: tuple[PlanChoice, int, bool, str], progress: Progress | None = None
 ) -> Outcome:
-    """Run one task of a crew: a plan, a replication, and whether its tables are kept."""
-    return run_one(scenario, *task, progress)
+    """Run one task of a crew: a plan, a replication, whether its tables are kept, and on which engine."""
+    plan, replication, keep, engine = task
+    return run_one(scenario, plan, replication, keep=keep, engine=engine, progress=progress)
 
 
 def run_one(
-    scenario: Scenario, plan: PlanChoice, replication: int, keep: bool, progress: Progress | None = None
+    scenario: Scenario,
+    plan: PlanChoice,
+    replication: int,
+    *,
+    keep: bool,
+    engine: str = "simpy",
+    progress: Progress | None = None,
 ) -> Outcome:
     """Simulate, check and measure one run; its tables come along only where they are kept."""
-    run = simulate_once(scenario, plan, replication, progress)
+    run = simulate_once(scenario, plan, replication, progress, engine=select_engine(engine, 0).run)
     return measure(scenario, run), run if keep else None

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from sim.cli import app
 from sim.engine import EngineInput, EngineOutput, Progress
 from sim.engine import run as simpy_run
-from sim.simulation import simulate_once
+from sim.simulation import Engine, Run, simulate_once
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
@@ -257,7 +257,10 @@ def test_verify_tells_the_story_of_a_violation(monkeypatch: pytest.MonkeyPatch) 
         finish_ns[-1, 0] += 1
         return replace(out, finish_ns=finish_ns)
 
-    monkeypatch.setattr("sim.experiment.simulate_once", partial(simulate_once, engine=late_by_1_ns))
+    def simulate_late(*args: Any, engine: Engine, **options: Any) -> Run:  # noqa: ARG001
+        return simulate_once(*args, engine=late_by_1_ns, **options)
+
+    monkeypatch.setattr("sim.experiment.simulate_once", simulate_late)
     result = CliRunner().invoke(app, ["verify", PEAK, OFF_PEAK, *SHORT, "--json"])
     assert result.exit_code == 1
     stories = [one["story"] for one in json.loads(result.stdout)["scenarios"]]

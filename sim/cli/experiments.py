@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Self
 
 from sim.capacity import FlipTable, flip
+from sim.cli.options import Machine
 from sim.cli.terminal import progress
 from sim.comparison import Comparison, compare
 from sim.experiment import Precision, simulate
@@ -71,35 +72,43 @@ class Levels:
         return cls(**{**stated, **levels})
 
 
-def simulated(scenario: Scenario, given: Given, workers: int | None, *, quiet: bool) -> Result:
+def simulated(scenario: Scenario, given: Given, machine: Machine, *, quiet: bool) -> Result:
     """Simulate one scenario; `quiet` shows no progress."""
     with progress(requests_in([scenario]), "requests", quiet=quiet) as report:
         return simulate(
             scenario,
             precision=given.precision,
             keep_tables=given.keep_tables,
-            workers=workers,
+            workers=machine.workers,
+            engine=machine.engine,
             progress=report,
         )
 
 
-def compared(scenarios: Sequence[Scenario], given: Given, workers: int | None, *, quiet: bool) -> Comparison:
+def compared(scenarios: Sequence[Scenario], given: Given, machine: Machine, *, quiet: bool) -> Comparison:
     """Simulate scenarios beside each other."""
     with progress(requests_in(scenarios), "requests", quiet=quiet) as report:
         return compare(
             scenarios,
             precision=given.precision,
             keep_tables=given.keep_tables,
-            workers=workers,
+            workers=machine.workers,
+            engine=machine.engine,
             progress=report,
         )
 
 
-def flipped(scenario: Scenario, levels: Levels, workers: int | None, *, quiet: bool) -> FlipTable:
+def flipped(scenario: Scenario, levels: Levels, machine: Machine, *, quiet: bool) -> FlipTable:
     """Simulate every level of load under every allocation."""
     runs = len(levels.active or levels.rates) * len(levels.allocations)
     with progress(runs, "levels", quiet=quiet) as report:
-        return flip(scenario, **levels.summary(), workers=workers, progress=report)
+        return flip(
+            scenario,
+            **levels.summary(),
+            workers=machine.workers,
+            engine=machine.engine,
+            progress=report,
+        )
 
 
 def requests_in(scenarios: Sequence[Scenario]) -> int:

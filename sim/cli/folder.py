@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sim.capacity import FlipTable
 from sim.cli.curve import curve_levels
 from sim.cli.experiments import Given, Levels, compared, flipped, simulated
+from sim.cli.options import Machine
 from sim.cli.rerun import SUMMARY, Rerun
 from sim.cli.terminal import json_text
 from sim.comparison import Comparison
@@ -23,9 +24,9 @@ if TYPE_CHECKING:
 REQUESTS, CALLS, LEVELS = "requests.csv", "calls.csv", "levels.csv"
 
 
-def write_run(out: str, result: Result, given: Given, workers: int | None, *, quiet: bool) -> None:
+def write_run(out: str, result: Result, given: Given, machine: Machine, *, quiet: bool) -> None:
     """Write everything about one simulated scenario."""
-    curve = curve_of([result.scenario], given, workers, quiet=quiet)
+    curve = curve_of([result.scenario], given, machine, quiet=quiet)
     rerun = Rerun("run", (result.scenario,), given)
     with OutputFolder(out) as folder:
         add_summary(folder, result.summary(), rerun)
@@ -34,11 +35,11 @@ def write_run(out: str, result: Result, given: Given, workers: int | None, *, qu
 
 
 def write_comparison(
-    out: str, comparison: Comparison, given: Given, workers: int | None, *, quiet: bool
+    out: str, comparison: Comparison, given: Given, machine: Machine, *, quiet: bool
 ) -> None:
     """Write everything about scenarios beside each other."""
     scenarios = tuple(result.scenario for result in comparison.results)
-    curve = curve_of(scenarios, given, workers, quiet=quiet)
+    curve = curve_of(scenarios, given, machine, quiet=quiet)
     rerun = Rerun("compare", scenarios, given)
     with OutputFolder(out) as folder:
         add_summary(folder, comparison.summary(), rerun)
@@ -46,9 +47,9 @@ def write_comparison(
         add_report(folder, comparison, flip_table=curve, command=rerun.command_line)
 
 
-def write_flip(out: str, table: FlipTable, levels: Levels, workers: int | None, *, quiet: bool) -> None:
+def write_flip(out: str, table: FlipTable, levels: Levels, machine: Machine, *, quiet: bool) -> None:
     """Write a table of levels, and the report of its scenario with it."""
-    result = simulated(table.scenario, Given(), workers, quiet=quiet)
+    result = simulated(table.scenario, Given(), machine, quiet=quiet)
     rerun = Rerun("flip", (table.scenario,), levels)
     with OutputFolder(out) as folder:
         add_summary(folder, table.summary(), rerun)
@@ -56,27 +57,27 @@ def write_flip(out: str, table: FlipTable, levels: Levels, workers: int | None, 
         add_report(folder, result, flip_table=table, command=rerun.command_line)
 
 
-def write_again(out: str, rerun: Rerun, workers: int | None, *, quiet: bool) -> tuple[Result, ...]:
+def write_again(out: str, rerun: Rerun, machine: Machine, *, quiet: bool) -> tuple[Result, ...]:
     """Simulate again what a folder was made from, write it, and return the results that an SLO is about."""
     first, given = rerun.scenarios[0], rerun.given
     if isinstance(given, Levels):
-        write_flip(out, flipped(first, given, workers, quiet=quiet), given, workers, quiet=quiet)
+        write_flip(out, flipped(first, given, machine, quiet=quiet), given, machine, quiet=quiet)
         return ()
     if rerun.command == "compare":
-        comparison = compared(rerun.scenarios, given, workers, quiet=quiet)
-        write_comparison(out, comparison, given, workers, quiet=quiet)
+        comparison = compared(rerun.scenarios, given, machine, quiet=quiet)
+        write_comparison(out, comparison, given, machine, quiet=quiet)
         return comparison.results
-    result = simulated(first, given, workers, quiet=quiet)
-    write_run(out, result, given, workers, quiet=quiet)
+    result = simulated(first, given, machine, quiet=quiet)
+    write_run(out, result, given, machine, quiet=quiet)
     return (result,)
 
 
 def curve_of(
-    scenarios: Sequence[Scenario], given: Given, workers: int | None, *, quiet: bool
+    scenarios: Sequence[Scenario], given: Given, machine: Machine, *, quiet: bool
 ) -> FlipTable | None:
     """Simulate levels of load around those of the scenarios, where they are points on one curve."""
     levels = curve_levels(scenarios) if given.curve else None
-    return None if levels is None else flipped(scenarios[0], levels, workers, quiet=quiet)
+    return None if levels is None else flipped(scenarios[0], levels, machine, quiet=quiet)
 
 
 def add_summary(folder: OutputFolder, summary: dict[str, Any], rerun: Rerun) -> None:

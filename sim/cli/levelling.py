@@ -6,7 +6,18 @@ import typer
 
 import sim
 from sim.cli.levels import real_levels, whole_levels
-from sim.cli.options import AsJson, Out, ScenarioFile, Seed, Sets, Workers, overrides, require_writable
+from sim.cli.options import (
+    AsJson,
+    EngineName,
+    Machine,
+    Out,
+    ScenarioFile,
+    Seed,
+    Sets,
+    Workers,
+    overrides,
+    require_writable,
+)
 from sim.cli.terminal import say, say_json, wrote
 from sim.errors import ArgumentError, Fault, InputError
 
@@ -30,6 +41,7 @@ def flip(
     seed: Seed = None,
     sets: Sets = None,
     workers: Workers = None,
+    engine: EngineName = "auto",
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
@@ -54,11 +66,11 @@ def flip(
         requests_per_user=requests_per_user,
         requests=requests,
     )
-    table = flipped(scenario, levels, workers, quiet=as_json)
+    table = flipped(scenario, levels, Machine(workers, engine), quiet=as_json)
     if out is not None:
         from sim.cli.folder import write_flip
 
-        write_flip(out, table, levels, workers, quiet=as_json)
+        write_flip(out, table, levels, Machine(workers, engine), quiet=as_json)
     if as_json:
         say_json(table.summary())
     else:

@@ -3,7 +3,7 @@
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,6 +53,14 @@ MaxReplications = Annotated[
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; results do not depend on it [default: the cores]")
 ]
+EngineName = Annotated[
+    str,
+    typer.Option(
+        "--engine",
+        metavar="auto|simpy|compiled",
+        help="Both engines give the same results; auto takes the compiled one for large runs.",
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, numbers unrounded.")]
 Out = Annotated[
     str | None, typer.Option(metavar="DIR", help="Write summary, tables, report and figures there.")
@@ -63,6 +71,15 @@ KeepTables = Annotated[
 Curve = Annotated[
     bool, typer.Option("--curve/--no-curve", help="Simulate other loads too, for a curve in the report.")
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Where runs happen and on which engine; results depend on neither."""
+
+    workers: int | None = None
+    engine: str = "auto"
+
 
 DEGREE = re.compile(r"(\w+?)_max_(\d+)")
 PERCENT = re.compile(r"(\d+\.?\d*|\.\d+)\s*%")

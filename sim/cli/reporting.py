@@ -6,7 +6,18 @@ from typing import Annotated
 import typer
 
 import sim
-from sim.cli.options import AsJson, Out, Replications, Seed, Sets, Workers, overrides, require_writable
+from sim.cli.options import (
+    AsJson,
+    EngineName,
+    Machine,
+    Out,
+    Replications,
+    Seed,
+    Sets,
+    Workers,
+    overrides,
+    require_writable,
+)
 from sim.cli.simulating import end_with_slo
 from sim.cli.terminal import say_json, wrote
 from sim.errors import Fault, InputError
@@ -21,6 +32,7 @@ def report(
     sets: Sets = None,
     replications: Replications = None,
     workers: Workers = None,
+    engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Write the report of a scenario, or of a folder of results.
@@ -43,7 +55,7 @@ def report(
         scenario = sim.load_scenario(source, stated)
         rerun, target = Rerun("run", (scenario,), Given()), out or f"reports/{slug(scenario.name)}"
     require_writable(target)
-    results = write_again(target, rerun, workers, quiet=as_json)
+    results = write_again(target, rerun, Machine(workers, engine), quiet=as_json)
     if as_json:
         say_json({"out": target, "report": str(Path(target) / "report.html")})
     else:

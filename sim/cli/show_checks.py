@@ -8,6 +8,7 @@ from rich.console import RenderableType
 
 from sim.cli.experiments import Given, simulated
 from sim.cli.figures import in_order
+from sim.cli.options import Machine
 from sim.cli.terminal import new_table
 from sim.errors import CheckError
 from sim.result import Result
@@ -16,12 +17,12 @@ from sim.scenario import Scenario
 Outcomes = Sequence[tuple[Scenario, Result | CheckError]]
 
 
-def verified(scenarios: Sequence[Scenario], workers: int | None, *, quiet: bool) -> Outcomes:
+def verified(scenarios: Sequence[Scenario], machine: Machine, *, quiet: bool) -> Outcomes:
     """Simulate each scenario; a violation ends that scenario, not the others."""
     outcomes: list[tuple[Scenario, Result | CheckError]] = []
     for scenario in scenarios:
         try:
-            outcomes.append((scenario, simulated(scenario, Given(), workers, quiet=quiet)))
+            outcomes.append((scenario, simulated(scenario, Given(), machine, quiet=quiet)))
         except CheckError as error:
             outcomes.append((scenario, error))
     return outcomes

@@ -10,7 +10,9 @@ from sim.cli.options import (
     AnyScenarioFiles,
     AsJson,
     Curve,
+    EngineName,
     KeepTables,
+    Machine,
     MaxReplications,
     Out,
     Plans,
@@ -54,6 +56,7 @@ def run(
     keep_tables: KeepTables = False,
     curve: Curve = True,
     workers: Workers = None,
+    engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Simulate one scenario with all its plans."""
@@ -63,11 +66,11 @@ def run(
     require_writable(out)
     given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup, plans))
-    result = simulated(scenario, given, workers, quiet=as_json)
+    result = simulated(scenario, given, Machine(workers, engine), quiet=as_json)
     if out is not None:
         from sim.cli.folder import write_run
 
-        write_run(out, result, given, workers, quiet=as_json)
+        write_run(out, result, given, Machine(workers, engine), quiet=as_json)
     if as_json:
         say_json(result.summary())
     else:
@@ -91,6 +94,7 @@ def compare(
     keep_tables: KeepTables = False,
     curve: Curve = True,
     workers: Workers = None,
+    engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Simulate scenarios on the same draws: where the verdict flips."""
@@ -100,11 +104,11 @@ def compare(
     require_writable(out)
     given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
     scenarios = read_different(files, overrides(sets, seed, replications, warmup, plans))
-    comparison = compared(scenarios, given, workers, quiet=as_json)
+    comparison = compared(scenarios, given, Machine(workers, engine), quiet=as_json)
     if out is not None:
         from sim.cli.folder import write_comparison
 
-        write_comparison(out, comparison, given, workers, quiet=as_json)
+        write_comparison(out, comparison, given, Machine(workers, engine), quiet=as_json)
     if as_json:
         say_json(comparison.summary())
     else:
@@ -123,6 +127,7 @@ def verify(
     plans: Plans = None,
     replications: Replications = None,
     workers: Workers = None,
+    engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Simulate scenarios and show what the checks found.
@@ -142,7 +147,7 @@ def verify(
     from sim.cli.show_checks import checks_parts, checks_summary, verified
 
     scenarios = read_all(files, overrides(sets, seed, replications, plans=plans))
-    outcomes = verified(scenarios, workers, quiet=as_json)
+    outcomes = verified(scenarios, Machine(workers, engine), quiet=as_json)
     if as_json:
         say_json(checks_summary(outcomes))
     else:
