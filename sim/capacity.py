@@ -75,12 +75,13 @@ class Flip:
 class FlipTable:
     """Every level under every allocation, and where the best plan and the decision change.
 
-    `level` is `active_requests` or `rate_per_s`.
+    `level` is `active_requests` or `rate_per_s`; `engine` is the one that ran.
     """
 
     scenario: Scenario
     level: str
     levels: tuple[Level, ...]
+    engine: str
 
     def of(self, allocation: str) -> tuple[Level, ...]:
         """Return the levels under one allocation, ascending."""
@@ -171,7 +172,7 @@ def flip(
         levels.append(done)
         if progress is not None:
             progress(len(levels))
-    return FlipTable(scenario, level, tuple(levels))
+    return FlipTable(scenario, level, tuple(levels), name)
 
 
 def at_level(  # noqa: PLR0917  one argument for each thing that is varied

@@ -69,8 +69,24 @@ def comparison_summary(comparison: Comparison) -> dict[str, Any]:
         "flip": asdict(comparison.flip) if comparison.flip else None,
         "between_plans": [pair_summary(pair) for pair in comparison.between_plans],
         "between_scenarios": [pair_summary(pair) for pair in comparison.between_scenarios],
-        "scenarios": {result.scenario.name: result_summary(result) for result in comparison.results},
+        "scenarios": {
+            name: result_summary(result)
+            for name, result in zip(result_names(comparison), comparison.results, strict=True)
+        },
     }
+
+
+def result_names(comparison: Comparison) -> list[str]:
+    """Return the scenarios' names; equal ones with their file, and with a number where that is equal too."""
+    names = [result.scenario.name for result in comparison.results]
+    files = [
+        f"{name} ({result.scenario.path})" if names.count(name) > 1 else name
+        for name, result in zip(names, comparison.results, strict=True)
+    ]
+    return [
+        f"{file} {files[:place].count(file) + 1}" if files.count(file) > 1 else file
+        for place, file in enumerate(files)
+    ]
 
 
 def pair_summary(pair: PlanDifference) -> dict[str, Any]:
@@ -90,6 +106,7 @@ def flip_summary(table: FlipTable) -> dict[str, Any]:
         "scenario": table.scenario.name,
         "scenario_sha256": table.scenario.digest,
         "level": table.level,
+        "engine": table.engine,
         "sentences": table.sentences(),
         "levels": [level_summary(level) for level in table.levels],
     }
@@ -197,6 +214,7 @@ def measured_summary(measured: MeasuredDecision | None) -> dict[str, Any] | None
         "parallel_minus_serial_ms": difference_summary(measured.difference),
         "extra_cost_micros": measured.extra_cost_micros,
         "criteria": criteria_summary(measured.verdict),
+        **reuse_summary(measured.verdict),
         "flips_at_saved_ms": measured.flips_at_saved_ms,
         "more_replications": measured.more_replications,
     }
@@ -206,6 +224,15 @@ def criteria_summary(verdict: Verdict | None) -> list[dict[str, Any]]:
     """Return the four criteria."""
     criteria: tuple[Criterion, ...] = verdict.criteria if verdict else ()
     return [asdict(criterion) for criterion in criteria]
+
+
+def reuse_summary(verdict: Verdict | None) -> dict[str, Any]:
+    """Return the prefix reuse ratio that was judged, and the one that breaks even."""
+    found = [one for one in verdict.criteria if one.name == "prefix_reuse_ratio"] if verdict else []
+    return {
+        "prefix_reuse_ratio": found[0].value if found else None,
+        "break_even_reuse_ratio": found[0].bound if found else None,
+    }
 
 
 def difference_summary(difference: Difference) -> dict[str, Any]:
