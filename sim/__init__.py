@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from sim.scenario import Scenario as Scenario
     from sim.scenario import load_scenario as load_scenario
     from sim.schedule import schedule_branches as schedule_branches
+    from sim.sensitivity import sensitivities as sensitivities
     from sim.sizing import size as size
 
 HOME = {
@@ -37,6 +38,7 @@ HOME = {
     "load_scenario": "sim.scenario",
     "marginal_gains": "sim.decide",
     "schedule_branches": "sim.schedule",
+    "sensitivities": "sim.sensitivity",
     "shared_context_cost_micros": "sim.cost",
     "shared_context_tokens": "sim.cost",
     "simulate": "sim.experiment",

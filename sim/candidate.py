@@ -4,10 +4,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from sim.backend import Backend
+from sim.backend import Backend, Workers, backend_for
 from sim.decision import decide
+from sim.engine_use import engine_for
 from sim.errors import ArgumentError
-from sim.experiment import run_one
+from sim.experiment import WORTH_WORKERS, run_one
 from sim.interval import Estimate, estimate
 from sim.measure import Measured
 from sim.objective import MET, MISSED, NO_FIGURE, held, plan_to_hold, stability_of, subject_of
@@ -16,10 +17,10 @@ from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
 from sim.scenario.slo import SloRule
 from sim.verdict import UNDECIDED
-from sim.workload import is_deterministic
+from sim.workload import expected_requests, is_deterministic
 
-Task = tuple[Scenario, PlanChoice, int, str]
-"""A scenario, a plan, a replication, and the engine that runs it."""
+Task = tuple[Scenario, PlanChoice, int]
+"""A scenario, a plan and a replication."""
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,6 @@ class Candidate:
     scenario: Scenario
     asked: Asked
     choices: tuple[PlanChoice, ...]
-    engine: str
     measured: list[list[Measured]] = field(default_factory=list)
 
     @property
@@ -78,7 +78,7 @@ class Candidate:
         """Return the runs that are missing for so many replications."""
         most = min(1, replications) if self.is_deterministic else replications
         return [
-            (self.scenario, choice, number, self.engine)
+            (self.scenario, choice, number)
             for choice in self.choices
             for number in range(self.replications, most)
         ]
@@ -164,14 +164,32 @@ def choices_for(scenario: Scenario, plan: str | None) -> tuple[PlanChoice, ...]:
     )
 
 
-def run_tasks(tasks: Sequence[Task], backend: Backend) -> list[Measured]:
-    """Return what each run measured, in order."""
-    return list(backend.map(measured_run, tasks))
+@dataclass(frozen=True)
+class Runner:
+    """Where and on which engine the plans of every candidate run."""
+
+    choices: tuple[PlanChoice, ...]
+    engine: str
+    backend: Backend
+
+    def run(self, tasks: Sequence[Task]) -> list[Measured]:
+        """Return what each run measured, in order."""
+        return list(self.backend.map(measured_run, tasks, (self.engine,)))
 
 
-def measured_run(task: Task) -> Measured:
+def runner_for(  # noqa: PLR0917  each says how much there is to run, or where
+    scenario: Scenario, asked: Asked, candidates: int, replications: int, workers: Workers, engine: str
+) -> Runner:
+    """Return where so many candidates run, each with so many replications at first."""
+    choices = choices_for(scenario, asked.plan)
+    runs = candidates * len(choices) * (1 if is_deterministic(scenario) else replications)
+    requests = runs * expected_requests(scenario)
+    backend = backend_for(workers, runs, worth_processes=requests >= WORTH_WORKERS)
+    return Runner(choices, engine_for(scenario, engine, requests), backend)
+
+
+def measured_run(engine: str, task: Task) -> Measured:
     """Simulate one run and return its figures, without its latencies one by one."""
-    scenario, choice, replication, engine = task
-    measured, _ = run_one(scenario, choice, replication, keep=False, engine=engine)
+    measured, _ = run_one(*task, keep=False, engine=engine)
     workloads = tuple(replace(one, latency_ns=one.latency_ns[:0]) for one in measured.workloads)
     return replace(measured, latency_ns=measured.latency_ns[:0], workloads=workloads)

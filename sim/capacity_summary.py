@@ -1,11 +1,13 @@
 """Answers about capacity as plain data: stable keys, numbers unrounded, null where there is no figure."""
 
+from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
 from sim.candidate import HeldRule
 from sim.interval import Estimate
 from sim.scenario import Scenario
+from sim.sensitivity import InputSensitivity, Sensitivity
 from sim.size_search import NextSlot, SizePoint
 from sim.sizing import CONFIDENCE, Sizing
 from sim.summary import difference_summary, plain
@@ -103,4 +105,32 @@ def next_slot_summary(next_slot: NextSlot | None) -> dict[str, Any] | None:
         "worth_micros_per_hour": plain(next_slot.worth_micros_per_hour),
         "price_micros_per_hour": next_slot.price_micros_per_hour,
         "pays": next_slot.pays,
+    }
+
+
+def sensitivity_summary(sensitivity: Sensitivity) -> dict[str, Any]:
+    """Return every input, those that move the saving most first."""
+    order = {id(one): place for place, one in enumerate(sensitivity.by_swing)}
+    inputs = sorted(sensitivity.inputs, key=lambda one: order.get(id(one), len(order)))
+    return {
+        **asked_of(sensitivity.scenario),
+        "workload": sensitivity.scenario.part_name,
+        "active_requests": sensitivity.active_requests,
+        "decision": sensitivity.base.decision,
+        "saved_ms": sensitivity.base.saved_ms,
+        "micros_per_saved_ms": sensitivity.base.micros_per_saved_ms,
+        "simulated_decision": sensitivity.simulated.decision if sensitivity.simulated else None,
+        "notes": list(sensitivity.notes),
+        "inputs": [input_summary(one) for one in inputs],
+    }
+
+
+def input_summary(one: InputSensitivity) -> dict[str, Any]:
+    """Return one input."""
+    return {
+        **{name: getattr(one, name) for name in ("name", "path", "unit", "basis", "value")},
+        "flips": [asdict(flip) for flip in one.flips],
+        "latency_flips": [asdict(flip) for flip in one.latency_flips],
+        "less": {name: plain(value) for name, value in asdict(one.less).items()},
+        "more": {name: plain(value) for name, value in asdict(one.more).items()},
     }

@@ -12,12 +12,10 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
-from sim.backend import Backend
-from sim.candidate import Asked, Candidate, HeldRule, run_tasks
+from sim.candidate import Asked, Candidate, HeldRule, Runner
 from sim.interval import Difference, Estimate, paired_difference
 from sim.objective import MET, MISSED, subject_of
 from sim.scenario import Scenario
-from sim.scenario.model import PlanChoice
 from sim.scenario.slo import SloRule
 from sim.size_theory import bound_of, ruled_out
 from sim.verdict import UNDECIDED
@@ -99,15 +97,12 @@ class Search:
         path: str,
         values: Sequence[Number],
         asked: Asked,
-        choices: tuple[PlanChoice, ...],
         looks: tuple[int, ...],
-        engine: str,
-        backend: Backend,
+        runner: Runner,
         progress: Callable[[int], None] | None,
     ) -> None:
         self.scenario, self.path, self.values = scenario, path, values
-        self.asked, self.choices, self.looks = asked, choices, looks
-        self.engine, self.backend, self.progress = engine, backend, progress
+        self.asked, self.looks, self.runner, self.progress = asked, looks, runner, progress
         self.known: dict[int, Candidate] = {}
         self.runs = 0
 
@@ -162,12 +157,12 @@ class Search:
     def candidate(self, value: Number, **more: Any) -> Candidate:
         """Return a value that nothing is known of."""
         scenario = self.scenario.replace({self.path: value, **more})
-        return Candidate(value, scenario, self.asked, self.choices, self.engine)
+        return Candidate(value, scenario, self.asked, self.runner.choices)
 
     def add(self, candidates: Sequence[Candidate], replications: int) -> None:
         """Simulate what the candidates lack."""
         tasks = [one.tasks(replications) for one in candidates]
-        measured = iter(run_tasks([task for each in tasks for task in each], self.backend))
+        measured = iter(self.runner.run([task for each in tasks for task in each]))
         for candidate, each in zip(candidates, tasks, strict=True):
             if each:
                 candidate.add([next(measured) for _ in each])
@@ -223,7 +218,7 @@ class Search:
         """Return whether theory rules out that a candidate keeps a rule."""
         scenario = self.scenario.replace({self.path: self.values[place]})
         rules = [rule for _, rule in self.asked.rules]
-        return all(any(ruled_out(scenario, choice, rule) for rule in rules) for choice in self.choices)
+        return all(any(ruled_out(scenario, choice, rule) for rule in rules) for choice in self.runner.choices)
 
     def next_slot(self, answer: int, price_micros: float | None) -> NextSlot:
         """Return what one more slot changes at the answer, on the same draws."""

@@ -10,17 +10,14 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from sim.backend import Workers, backend_for
-from sim.candidate import Asked, choices_for
-from sim.engine_use import engine_for
+from sim.backend import Workers
+from sim.candidate import Asked, runner_for
 from sim.errors import ArgumentError
-from sim.experiment import WORTH_WORKERS
 from sim.objective import MET
 from sim.scenario import Scenario
 from sim.scenario.rules import scope_fault
 from sim.scenario.slo import SloRule, rule_from
 from sim.size_search import FOUND, GRID, NONE, Anomaly, NextSlot, Number, Search, SizePoint
-from sim.workload import expected_requests, is_deterministic
 
 CONFIDENCE = 0.95
 LEAST_REPLICATIONS = 5
@@ -135,21 +132,13 @@ def size(
     ArgumentError, InputError
         No rule, a rule about nothing that the scenario has, or a value that it cannot have.
     """
-    wanted = tuple(sorted(set(values), reverse=largest))
-    if not wanted:
-        raise ArgumentError("values", "must have at least one value", list(values))
+    wanted = wanted_values(scenario, vary, values, largest)
     if most_replications < LEAST_REPLICATIONS:
         raise ArgumentError("most_replications", f"must be >= {LEAST_REPLICATIONS}", most_replications)
     looks = looks_of(scenario, most_replications)
     asked = Asked(rules_of(scenario, slo), plan, 1 - (1 - CONFIDENCE) / len(looks))
-    choices = choices_for(scenario, plan)
-    for value in {wanted[0], wanted[-1]}:
-        scenario.replace({vary: value})
-    first_runs = min(GRID, len(wanted)) * len(choices) * (1 if is_deterministic(scenario) else looks[0])
-    requests = first_runs * expected_requests(scenario)
-    backend = backend_for(workers, first_runs, worth_processes=requests >= WORTH_WORKERS)
-    runs_on = engine_for(scenario, engine, requests)
-    search = Search(scenario, vary, wanted, asked, choices, looks, runs_on, backend, progress)
+    runner = runner_for(scenario, asked, min(GRID, len(wanted)), looks[0], workers, engine)
+    search = Search(scenario, vary, wanted, asked, looks, runner, progress)
     answer = search.find()
     next_slot = search.next_slot(answer, slot_price_micros) if answer is not None else None
     return Sizing(
@@ -168,6 +157,18 @@ def size(
         runs=search.runs,
         most_replications=looks[-1],
     )
+
+
+def wanted_values(
+    scenario: Scenario, path: str, values: Sequence[Number], largest: bool
+) -> tuple[Number, ...]:
+    """Return the values in the order in which they are wanted; the scenario must be able to have both ends."""
+    wanted = tuple(sorted(set(values), reverse=largest))
+    if not wanted:
+        raise ArgumentError("values", "must have at least one value", list(values))
+    for value in (wanted[0], wanted[-1]):
+        scenario.replace({path: value})
+    return wanted
 
 
 def looks_of(scenario: Scenario, most: int) -> tuple[int, ...]:

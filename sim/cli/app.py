@@ -14,6 +14,7 @@ from sim.cli.arithmetic import decide, gains
 from sim.cli.files import schema, validate
 from sim.cli.levelling import flip
 from sim.cli.reporting import report
+from sim.cli.sensing import sensitivity
 from sim.cli.simulating import compare, run, verify
 from sim.cli.sizing import size
 from sim.cli.terminal import complain
@@ -61,7 +62,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (run, compare, decide, gains, flip, size, report, verify, validate, schema):
+for command in (run, compare, decide, gains, flip, size, sensitivity, report, verify, validate, schema):
     app.command()(command)
 
 

@@ -6,10 +6,13 @@ from sim.output import OutputFolder
 from sim.report.content import Cell, Paragraph, ReportContent, Section, Table
 from sim.report.html import html
 from sim.report.markdown import markdown
+from sim.report.sections.breaks import break_evens, changes
+from sim.report.sections.breaks import headline as verdict_now
 from sim.report.sections.sizes import answer, candidates
 from sim.report.words import setting_words
 from sim.report.write import HTML, MARKDOWN
 from sim.scenario import Scenario
+from sim.sensitivity import Sensitivity
 from sim.sizing import Sizing
 
 
@@ -20,6 +23,18 @@ def sizing_report(sizing: Sizing, command: str) -> ReportContent:
         sizing.sentence[:1].upper() + sizing.sentence[1:],
         f"Which {sizing.path} meets the objectives?",
         (answer(sizing), candidates(sizing)),
+        command,
+    )
+
+
+def sensitivity_report(sensitivity: Sensitivity, command: str) -> ReportContent:
+    """Return the report of break-even values."""
+    words = verdict_now(sensitivity)
+    return page(
+        sensitivity.scenario,
+        words[:1].upper() + words[1:],
+        "What would have to change for the verdict to change?",
+        (break_evens(sensitivity), changes(sensitivity)),
         command,
     )
 

@@ -87,8 +87,8 @@ def paint_theory(axes: Axes, points: Sequence[SizePoint], place: int) -> None:
 
 def bring_the_bound_into_view(axes: Axes, bound: float, means: Sequence[float]) -> None:
     """Cut off figures far above an upper bound: an overloaded candidate would flatten all the others."""
-    if means and bound > 0 and max(means) > 8 * bound:
-        axes.set_ylim(0, 8 * bound)
+    if means and bound > 0 and max(means) > 3 * bound:
+        axes.set_ylim(0, 3 * bound)
 
 
 def legend_handles() -> list[object]:
