@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import pairwise
 
 from sim.backend import Workers
 from sim.decide import KEEP_SERIAL, MERGE
@@ -62,9 +61,12 @@ class Simulated:
     def _flip(
         self, decision: str, way: list[float], judge: Callable[[Scenario], Judged]
     ) -> tuple[float, float] | None:
-        for before, after in pairwise([self.value, *way]):
+        before = self.value
+        for after in way:
             found = judge(self.at(after)).decision
-            if found in (MERGE, KEEP_SERIAL) and found != decision:
+            if found == decision:
+                before = after
+            elif found in (MERGE, KEEP_SERIAL):
                 same, other = self._bisected(decision, before, after, judge)
                 return (same, other) if decision == MERGE else (other, same)
         return None
