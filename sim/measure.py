@@ -90,7 +90,8 @@ def measure(scenario: Scenario, run: Run) -> Measured:
     accounts = accounts_of(scenario, run)
     return Measured(
         figures={
-            **request_figures(scenario, out, accounts, kept),
+            **request_figures(out, accounts, kept),
+            **(attainment(scenario, out, accounts, kept) if len(scenario.parts) == 1 else {}),
             **run_figures(run),
             **shared_figures(run, kept),
             **(follow_up_figures(scenario, run, 0) if len(scenario.parts) == 1 else {}),
@@ -140,7 +141,7 @@ def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
     return dropped, "the run is too short to tell where its start-up ends" if too_short else None
 
 
-def request_figures(scenario: Scenario, out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+def request_figures(out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
     """Return what the kept requests experienced and cost.
 
     Latencies and waits are those of requests that were delivered; what a request cost is paid whether or not
@@ -160,12 +161,12 @@ def request_figures(scenario: Scenario, out: EngineOutput, accounts: Accounts, k
             f"{name}_share": ratio(int((kept & (accounts.outcome == outcome)).sum()), requests)
             for outcome, name in enumerate(REQUEST_OUTCOMES)
         },
-        **attainment(scenario, out.latency_ns[delivered]),
     }
 
 
-def attainment(scenario: Scenario, latency_ns: IntArray) -> Figures:
-    """Return the share of requests within each latency that the scenario's SLO names."""
+def attainment(scenario: Scenario, out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+    """Return the share of the kept, delivered requests within each latency that a workload's SLO names."""
+    latency_ns = out.latency_ns[kept & accounts.delivered]
     rules = scenario.slo.rules if scenario.slo else ()
     bounds = {rule.bound for rule in rules if rule.metric.startswith("latency_ms_")}
     return {
@@ -194,7 +195,8 @@ def measure_workloads(
     for index, part in enumerate(scenario.parts):
         mine = kept & (accounts.workload == index)
         figures = {
-            **request_figures(part, run.out, accounts, mine),
+            **request_figures(run.out, accounts, mine),
+            **attainment(part, run.out, accounts, mine),
             **shared_figures(run, mine),
             **follow_up_figures(part, run, index),
             "slot_share": slot_share(run, index),
@@ -213,7 +215,8 @@ def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Per
     return MeasuredPeriod(
         period,
         {
-            **request_figures(scenario, out, accounts, arrived),
+            **request_figures(out, accounts, arrived),
+            **(attainment(scenario, out, accounts, arrived) if len(scenario.parts) == 1 else {}),
             "utilisation": ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns)),
             "throughput_per_s": ratio(int(completed.sum()) * NS_PER_S, end_ns - start_ns),
             "active_at_start": float(left_over_at(out, start_ns)),

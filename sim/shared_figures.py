@@ -43,6 +43,7 @@ def follow_up_figures(part: Scenario, run: Run, index: int) -> Figures:
     last_ns = int(run.out.arrival_ns.max(initial=0))
     return {
         **time_figures("follow_up_ms", reviews.turnaround_ns),
+        "follow_up_reviewers_needed": ratio(sum_exact(reviews.finish_ns - reviews.start_ns), last_ns),
         "follow_up_backlog_at_half": float(reviews.backlog_at(last_ns // 2)),
         "follow_up_backlog_at_end": float(reviews.backlog_at(last_ns)),
     }

@@ -108,6 +108,7 @@ def test_an_overloaded_plan_is_marked_in_every_drawing_of_it() -> None:
         "open-over-time",
         "open-slots",
         "open-warm-up",
+        "where-the-time-went",
     ]
     for name in of_plans:
         for label in ("serial", "parallel", "adaptive"):

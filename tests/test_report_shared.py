@@ -1,7 +1,6 @@
 """Reports on shared providers: workloads, reuse, review, limits, and where the time went."""
 
 import pytest
-
 from rich.table import Table as TerminalTable
 
 from sim.cli.show_time import time_parts

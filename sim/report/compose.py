@@ -15,12 +15,22 @@ from sim.report.sections.glance import glance
 from sim.report.sections.latency import latency
 from sim.report.sections.load import load
 from sim.report.sections.origin import notes, origin
+from sim.report.sections.reuse import reuse
+from sim.report.sections.review import review
 from sim.report.sections.slots import slots
 from sim.report.sections.time import time
-from sim.report.shown import ms_estimate, plus_minus
-from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED, setting_words, slug
+from sim.report.shown import ms_estimate, percent, plus_minus
+from sim.report.words import (
+    DECISION_MARKS,
+    DECISIONS,
+    FINITE_RUN,
+    OVERLOADED,
+    delivered_share,
+    setting_words,
+    slug,
+)
 from sim.result import Result
-from sim.verdict import UNDECIDED
+from sim.verdict import UNDECIDED, MeasuredDecision
 
 
 def compose(
@@ -53,10 +63,12 @@ def sections(
         decision(comparison),
         slo(comparison),
         load(flip_table) if flip_table else None,
+        reuse(comparison),
         latency(comparison, names),
         slots(comparison),
         breakdown(comparison),
         time(comparison, names),
+        review(comparison, names),
         differences(comparison),
         theory(comparison),
         checks(comparison),
@@ -91,7 +103,15 @@ def headline(comparison: Comparison) -> str:
     if measured.saved_ms == 0:
         return f"{verdict}: {other} takes as long as serial{ending}"
     saved = plus_minus(abs(measured.saved_ms), measured.difference.half_width, 1)
+    if measured.saved_ms > 0 and not price_is_right(measured):
+        ending = f", at too high a price{ending}"
     return f"{verdict}: {other} {'saves' if measured.saved_ms > 0 else 'loses'} {saved} ms{ending}"
+
+
+def price_is_right(measured: MeasuredDecision) -> bool:
+    """Return whether the saving is worth what it costs."""
+    criteria = measured.verdict.criteria if measured.verdict else ()
+    return all(one.passed for one in criteria if one.name == "micros_per_saved_ms")
 
 
 def flip_headline(comparison: Comparison, decisions: set[str]) -> str:
@@ -128,6 +148,9 @@ def reading(plan: PlanResult) -> Reading:
     """Return a plan's mean latency."""
     overloaded = plan.stability.label == OVERLOADED
     label = f"{plan.label} ⚠ {OVERLOADED}" if overloaded else plan.label
+    delivered = delivered_share(plan.estimates)
+    if delivered < 1:
+        label = f"{label}, {percent(delivered)} delivered"
     text = ms_estimate(plan.estimates["latency_ms_mean"]).text
     return Reading(label, f"{text} ms", OVERLOADED if overloaded else "")
 

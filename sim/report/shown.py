@@ -50,8 +50,8 @@ def count(value: float) -> str:
 
 
 def plus_minus(mean: float, half_width: float | None, decimals: int) -> str:
-    """Return `mean ± half-width`, with more decimals where the half-width would read as 0."""
-    if half_width is None:
+    """Return `mean ± half-width`, more decimals where that would read as 0; the mean alone where it is 0."""
+    if not half_width:
         return fixed(mean, decimals)
     while 0 < half_width < 0.5 * 10**-decimals and decimals < MOST_DECIMALS:
         decimals += 1

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.engine import EngineOutput
+from sim.engine.shared.interface import NO_SLOT
+from sim.simulation import Run
 from sim.units import FloatArray, IntArray
 
 
@@ -51,19 +52,41 @@ def step_function(rise_ns: IntArray, fall_ns: IntArray) -> StepFunction:
     return StepFunction(time_ns, np.cumsum(net))
 
 
-def active_requests(out: EngineOutput) -> StepFunction:
+def active_requests(run: Run) -> StepFunction:
     """Return the requests that have arrived and not completed."""
-    return step_function(out.arrival_ns, out.completion_ns)
+    return step_function(run.out.arrival_ns, run.out.completion_ns)
 
 
-def queue_length(out: EngineOutput) -> StepFunction:
-    """Return the calls that are ready and wait for a slot."""
-    return step_function(out.ready_ns[out.called], out.start_ns[out.called])
+def queue_length(run: Run) -> StepFunction:
+    """Return the calls that are ready and wait for a slot, each attempt for its own."""
+    if run.shared is None:
+        out = run.out
+        return step_function(out.ready_ns[out.called], out.start_ns[out.called])
+    attempts = run.shared.out.attempts
+    return step_function(attempts.ready_ns, attempts.start_ns)
 
 
-def slots_in_use(out: EngineOutput) -> StepFunction:
-    """Return the calls that hold a slot."""
-    return step_function(out.start_ns[out.called], out.finish_ns[out.called])
+def slots_in_use(run: Run) -> StepFunction:
+    """Return the calls that hold a slot, of any provider and whatever became of them."""
+    if run.shared is None:
+        out = run.out
+        return step_function(out.start_ns[out.called], out.finish_ns[out.called])
+    attempts = run.shared.out.attempts
+    held = attempts.slot != NO_SLOT
+    return step_function(attempts.start_ns[held], attempts.finish_ns[held])
+
+
+def slots_offered(run: Run) -> StepFunction:
+    """Return the slots of all providers together."""
+    if run.shared is None:
+        return StepFunction(np.zeros(1, dtype=np.int64), np.full(1, run.given.slots))
+    providers = run.shared.given.providers
+    time_ns = np.unique([at_ns for one in providers for at_ns, _ in one.slots])
+    offered = [
+        sum(max(step for step in one.slots if step[0] <= at_ns)[1] for one in providers)
+        for at_ns in time_ns.tolist()
+    ]
+    return StepFunction(time_ns, np.array(offered, dtype=np.int64))
 
 
 def binned(steps: StepFunction, end_ns: int, bins: int) -> Bins:

@@ -1,20 +1,22 @@
 """Scenarios, loads, plans and decisions in words."""
 
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sim.capacity import PlanFigure
 from sim.decide import KEEP_SERIAL, MERGE
-from sim.interval import FASTER, SLOWER
+from sim.interval import FASTER, SLOWER, Estimate
 from sim.measure import warmup_rule
 from sim.plan_result import PeriodResult, PlanResult
 from sim.report.content import Cell, Mark
-from sim.report.shown import count, trimmed
+from sim.report.shown import count, missing, percent, trimmed
 from sim.result import Result
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
 from sim.scenario.model import WarmupCut
+from sim.scenario.provider import Provider
 from sim.verdict import UNDECIDED
 
 OVERLOADED: Final = "overloaded"
@@ -43,6 +45,8 @@ PART_WORDS = {
 }
 """The parts of a latency where there is little room; `sim.breakdown.PARTS` has them in full."""
 CHEAPER = {FASTER: "cheaper", SLOWER: "dearer"}
+LEAST_PER_SECOND = 0.1
+SECONDS_PER_HOUR = 3600
 FINITE_RUN = "its figures are those of a finite run, not of a steady state"
 
 
@@ -58,6 +62,17 @@ def plan_cell(plan: PlanResult | PeriodResult, label: str) -> Cell:
     return Cell(f"{label} ⚠ {OVERLOADED}", OVERLOADED, f"{label}: {plan.stability.reason}; {FINITE_RUN}")
 
 
+def delivered_share(figures: Mapping[str, Estimate]) -> float:
+    """Return the share of requests that were answered with a join, of all branches or of some."""
+    return 1 - figures["failed_share"].mean - figures["timed_out_share"].mean
+
+
+def delivered_cell(figures: Mapping[str, Estimate]) -> Cell:
+    """Return the share of delivered requests; blank where there was none at all."""
+    share = delivered_share(figures)
+    return missing(figures["succeeded_share"].reason) if math.isnan(share) else Cell(percent(share))
+
+
 def plan_name(plan: PlanResult) -> str:
     """Return a plan's label as figures show it."""
     return f"{plan.label} ({OVERLOADED})" if plan.stability.label == OVERLOADED else plan.label
@@ -71,12 +86,27 @@ def level_cell(figure: PlanFigure, text: str) -> Cell:
 
 
 def setting_words(scenario: Scenario) -> str:
-    """Return the load and the provider in one line."""
-    provider = scenario.provider
+    """Return the load and the providers in one line."""
     parts = scenario.parts
     several = len(parts) > 1
     loads = [f"{part.part_name}: {load_words(part)}" if several else load_words(part) for part in parts]
-    return f"{'; '.join(loads)}; {provider.concurrency:,} slots, {ALLOCATIONS[provider.allocation]}"
+    providers = [
+        provider_words(provider, f"{name}: " if len(scenario.providers) > 1 else "")
+        for name, provider in scenario.providers.items()
+    ]
+    return "; ".join([*loads, *providers])
+
+
+def provider_words(provider: Provider, name: str) -> str:
+    """Return a provider in a few words: its slots, who gets them, and what else it has rules for."""
+    slots = [provider.concurrency, *(step.concurrency for step in provider.concurrency_steps)]
+    rules = {
+        "rate limits": provider.limits,
+        "a prefix cache": provider.prefix_cache,
+        "prices by the hour": provider.prices,
+    }
+    words = [ALLOCATIONS[provider.allocation], *(text for text, rule in rules.items() if rule)]
+    return f"{name}{joined(slots)} slots, {', '.join(words)}"
 
 
 def load_words(scenario: Scenario) -> str:
@@ -85,12 +115,19 @@ def load_words(scenario: Scenario) -> str:
     if isinstance(load, ClosedLoad):
         return f"{load.active_requests:,} active requests, closed load"
     if isinstance(load, OpenLoad):
-        return f"{ARRIVALS[load.arrivals]} {trimmed(load.rate_per_s)} per second"
+        return f"{ARRIVALS[load.arrivals]} {rate_words(load.rate_per_s)}"
     if isinstance(load, TraceLoad):
         return f"trace of {len(scenario.trace.arrival_ns):,} requests"
     if isinstance(load, StepsLoad):
         return steps_words(load)
     return f"Poisson arrivals along a profile of {count(load.end_s - load.first_s)} s"
+
+
+def rate_words(rate_per_s: float) -> str:
+    """Return a rate with its unit: per second, or per hour where that would read as next to nothing."""
+    if rate_per_s >= LEAST_PER_SECOND:
+        return f"{trimmed(rate_per_s)} per second"
+    return f"{trimmed(rate_per_s * SECONDS_PER_HOUR)} per hour"
 
 
 def steps_words(load: StepsLoad) -> str:

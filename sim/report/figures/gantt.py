@@ -17,6 +17,8 @@ from sim.tables import JOIN
 from sim.units import NS_PER_MS
 
 MOST_CALLS, MOST_SLOTS = 80, 40
+MOST_LONGEST_CALLS = 100
+"""Requests are shown that arrive within so many times the longest call."""
 LABEL_FROM_SHARE = 0.035
 """A bar shorter than this share of the axis has no room for its request's number."""
 
@@ -50,7 +52,10 @@ def shown_requests(run: Run) -> int:
     """Return how many of the first requests fit into the drawing, at least one."""
     calls = np.cumsum(run.out.called.sum(axis=1))
     slots = np.maximum.accumulate(run.out.slot.max(axis=1)) + 1
-    return max(1, int(((calls <= MOST_CALLS) & (slots <= MOST_SLOTS)).sum()))
+    # Far apart they would be too thin to be seen.
+    longest_ns = int(run.out.service_ns.max(initial=0))
+    near = run.out.arrival_ns - run.out.arrival_ns[:1] <= MOST_LONGEST_CALLS * longest_ns
+    return max(1, int(((calls <= MOST_CALLS) & (slots <= MOST_SLOTS) & near).sum()))
 
 
 def slots_shown(run: Run, requests: int) -> int:

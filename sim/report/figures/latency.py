@@ -60,7 +60,9 @@ def distribution_points(ordered_ms: FloatArray, most: int) -> tuple[FloatArray, 
 
 def paint_rules(axes: Axes, result: Result) -> None:
     """Draw the latencies that the SLO names."""
-    rules = result.scenario.slo.rules if result.scenario.slo else ()
+    slo = result.scenario.slo
+    # Each of several workloads has bounds of its own.
+    rules = slo.rules if slo and len(result.scenario.parts) == 1 else ()
     bounds = sorted({rule.bound for rule in rules if rule.metric.startswith("latency_ms_")})
     for place, bound in enumerate(bounds):
         axes.axvline(

@@ -11,18 +11,27 @@ from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import INK, MUTED, Look, legend_above, line_style, plan_styles, thousands
 from sim.report.shown import ms, trimmed
-from sim.report.steps import StepFunction, active_requests, binned, queue_length, slots_in_use
-from sim.report.words import attempts_words, plan_name
+from sim.report.steps import (
+    StepFunction,
+    active_requests,
+    binned,
+    queue_length,
+    slots_in_use,
+    slots_offered,
+)
+from sim.report.words import plan_name
 from sim.result import Result
+from sim.simulation import Run
 from sim.units import NS_PER_MS, NS_PER_S, FloatArray, IntArray, s_to_ns
 
 MOST_CALLS = 300
 LEAST_BINS, MOST_BINS = 40, 160
+MOST_STEPS_NAMED = 4
 BIN_LATENCIES = 5
 """A bin is this many mean latencies wide, where there is time: narrower ones beat with a regular load."""
 
 
-Panel = tuple[str, Callable[[EngineOutput], StepFunction]]
+Panel = tuple[str, Callable[[Run], StepFunction]]
 PANELS: tuple[Panel, ...] = (
     ("active requests", active_requests),
     ("calls queued", queue_length),
@@ -32,16 +41,16 @@ PANELS: tuple[Panel, ...] = (
 
 def over_time(result: Result, name: str) -> Figure:
     """Draw the first replication of every plan: exact steps of a short run, else means over bins of time."""
-    outs = {plan.label: plan.runs[0].out for plan in result.plans}
-    exact = all(len(out.start_ns[out.called]) <= MOST_CALLS for out in outs.values())
+    runs = {plan.label: plan.runs[0] for plan in result.plans}
+    exact = all(calls_made(run) <= MOST_CALLS for run in runs.values())
 
     def paint(canvas: Canvas) -> None:
         column = canvas.subplots(len(PANELS), sharex=True)
-        styles = plan_styles(list(outs))
+        styles = plan_styles(list(runs))
         for axes, (label, count) in zip(column, PANELS, strict=True):
             for plan in result.plans:
-                draw = paint_steps if exact else paint_bins
-                draw(axes, count(outs[plan.label]), outs[plan.label], styles[plan.label], plan_name(plan))
+                run, draw = runs[plan.label], paint_steps if exact else paint_bins
+                draw(axes, count(run), run.out, styles[plan.label], plan_name(plan))
             paint_periods(axes, result)
             axes.set_ylabel(label)
             axes.set_ylim(0, max(1.0, 1.06 * axes.get_ylim()[1]))
@@ -51,6 +60,11 @@ def over_time(result: Result, name: str) -> Figure:
     title = f"Over time: {result.scenario.name}"
     description = f"Step curves of {', '.join(label for label, _ in PANELS)}; {peaks(result)}."
     return drawn(f"{name}-over-time", (title, caption(result, exact), description), 5.0, paint)
+
+
+def calls_made(run: Run) -> int:
+    """Return how many attempts at calls a run made."""
+    return int(run.out.called.sum()) if run.shared is None else len(run.shared.out.attempts.number)
 
 
 def paint_steps(axes: Axes, steps: StepFunction, out: EngineOutput, style: Look, label: str) -> None:
@@ -91,12 +105,10 @@ def paint_periods(axes: Axes, result: Result) -> None:
 
 
 def finish(column: Sequence[Axes], result: Result) -> None:
-    slots = result.scenario.provider.concurrency
-    column[-1].axhline(slots, color=INK, linewidth=1, label=f"{slots:,} slots")
-    column[-1].set_ylim(0, 1.12 * slots)
+    end_ns = max(plan.runs[0].out.horizon_ns for plan in result.plans)
+    paint_slots(column[-1], slots_offered(result.plans[0].runs[0]), end_ns, len(result.scenario.providers))
     column[-1].set_xlabel("time, s")
     thousands(column[-1].xaxis)
-    end_ns = max(plan.runs[0].out.horizon_ns for plan in result.plans)
     column[-1].set_xlim(0, end_ns / NS_PER_S)
     handles, labels = column[0].get_legend_handles_labels()
     legend_above(column[0], columns=2 if any("(" in label for label in labels) else 3, handles=handles)
@@ -107,15 +119,38 @@ def finish(column: Sequence[Axes], result: Result) -> None:
         )
 
 
+def paint_slots(axes: Axes, offered: StepFunction, end_ns: int, providers: int) -> None:
+    """Draw how many slots there were, of all providers together, and say so."""
+    edges_s = np.append(offered.time_ns, max(end_ns, int(offered.time_ns[-1]))) / NS_PER_S
+    axes.stairs(offered.value, edges_s, baseline=None, color=INK, linewidth=1)
+    axes.set_ylim(0, 1.2 * int(offered.value.max()))
+    axes.annotate(
+        f"{slots_words(offered)}{f' of {providers} providers' if providers > 1 else ''}",
+        (0, int(offered.value[0])),
+        xytext=(3, 2),
+        textcoords="offset points",
+        fontsize=8.5,
+        color=INK,
+    )
+
+
+def slots_words(offered: StepFunction) -> str:
+    """Return the slots in words: one number, each step, or the range of many steps."""
+    slots = offered.value.tolist()
+    if len(slots) > MOST_STEPS_NAMED:
+        return f"{min(slots):,} to {max(slots):,} slots"
+    return f"{' → '.join(f'{each:,}' for each in slots)} slots"
+
+
 def caption(result: Result, exact: bool) -> str:
     """Return how the curves were made."""
     if exact:
-        return "First replication; every change is drawn at its instant." + attempts_words(result)
+        return "First replication; every change is drawn at its instant."
     widths_ms = [plan.runs[0].out.horizon_ns / bins_of(plan.runs[0].out) / NS_PER_MS for plan in result.plans]
     widths = " to ".join(dict.fromkeys(width_words(width) for width in (min(widths_ms), max(widths_ms))))
     return (
         f"First replication in bins of {widths}: line, time-weighted mean of a bin; "
-        "band, least and greatest number within it." + attempts_words(result)
+        "band, least and greatest number within it."
     )
 
 
@@ -127,6 +162,6 @@ def width_words(width_ms: float) -> str:
 def peaks(result: Result) -> str:
     """Return the greatest number of active requests of each plan."""
     return ", ".join(
-        f"{plan_name(plan)} at most {int(active_requests(plan.runs[0].out).value.max()):,} active"
+        f"{plan_name(plan)} at most {int(active_requests(plan.runs[0]).value.max()):,} active"
         for plan in result.plans
     )

@@ -62,6 +62,10 @@ def decision(comparison: Comparison) -> Section:
     )
 
 
+NO_PRICE = (
+    "No drawing of the price over a given reuse ratio: by arithmetic no plan saves time at an extra cost, or "
+    "reuse is what the provider's cache makes of it."
+)
 BASIS_WORDS = (
     "Measured: serial minus parallel mean latency as simulated, queueing for other requests' slots included. "
     "Arithmetic: one request alone at its mean times on its fair share of the slots. Parallel is merged "
@@ -163,7 +167,8 @@ def arithmetic_basis(result: Result, at: ArithmeticDecision) -> str:
     slots = "slot" if share == 1 else "slots"
     several = len(result.scenario.parts) > 1
     whose = f"{result.scenario.parts[0].part_name}, " if several else ""
-    return f"arithmetic, {whose}{at.active_requests:,} active on {share:,} {slots} each"
+    cached = ", without its cache" if result.scenario.provider.prefix_cache else ""
+    return f"arithmetic, {whose}{at.active_requests:,} active on {share:,} {slots} each{cached}"
 
 
 def criteria_table(result: Result) -> Table:
@@ -208,7 +213,9 @@ def price_drawing(results: Sequence[Result]) -> tuple[Block, ...]:
     """Return the price over the reuse ratio for what saves time at a cost, each arithmetic once."""
     priced: dict[object, Priced] = {}
     for result in results:
-        for at in result.decision.arithmetic:
+        # Where the provider has a cache, reuse is a result, and a write costs more than a copy.
+        has_cache = result.scenario.provider.prefix_cache is not None
+        for at in () if has_cache else result.decision.arithmetic:
             plan = result.scenario.parallel_plan(1)
             key = (plan, at.evaluation.saved_ms, result.scenario.criteria.max_micros_per_saved_ms)
             has_price = at.evaluation.saved_ms > 0 and carriers(plan) > 1 and plan.input_micros_per_ktok > 0
@@ -216,5 +223,5 @@ def price_drawing(results: Sequence[Result]) -> tuple[Block, ...]:
                 label = f"{result.scenario.name}, {ms(at.evaluation.saved_ms)} ms saved"
                 priced[key] = Priced(label, plan, at.evaluation)
     if not priced:
-        return (Paragraph("No drawing of the price: by arithmetic no plan saves time at an extra cost."),)
+        return (Paragraph(NO_PRICE),)
     return (price_figure(tuple(priced.values()), results[0].scenario.criteria.max_micros_per_saved_ms),)

@@ -52,9 +52,10 @@ THEORY_WORDS = (
 CHECK_WORDS = (
     "Checked on every run; a violation would have stopped it. Exact: the latency equals, to the nanosecond, "
     "what the deterministic list scheduler gives the request's own service times. Bounded: the request "
-    "waited for others' slots, and took no less than its critical path and its work allow. Calls conserved: "
-    "each call ran once, for its drawn time, on a slot of its own, in the order of the queue, and no free "
-    "slot was left beside a call that could have had it. Isolated replays: one request alone equals the list "
+    "waited for others' slots or for a limit, or made further attempts, and took no less than its critical "
+    "path and its work allow. Calls conserved: each call, and each further attempt at one, ran once, for its "
+    "drawn time unless it was cut short, on a slot of its own, in the order of the queue, and no free slot "
+    "was left beside a call that could have had it. Isolated replays: one request alone equals the list "
     "scheduler for each number of slots. The last column is Little's law, equal as whole nanoseconds."
 )
 

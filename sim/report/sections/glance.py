@@ -6,7 +6,7 @@ from sim.report.content import Cell, Paragraph, Section, Table
 from sim.report.figures.mean_latency import mean_latency
 from sim.report.sections.decision import price_drawing
 from sim.report.shown import BLANK, ms_estimate, number_estimate, percent_estimate
-from sim.report.words import decision_cell, plan_cell
+from sim.report.words import decision_cell, delivered_cell, delivered_share, plan_cell
 from sim.result import Result
 
 HEADINGS = (
@@ -14,7 +14,7 @@ HEADINGS = (
     "Plan",
     "Mean latency, ms",
     "p95, ms",
-    "Cost per request, micros",
+    "Cost per delivered request, micros",
     "Utilisation",
     "Stability",
     "Decision",
@@ -23,12 +23,13 @@ HEADINGS = (
 
 def glance(comparison: Comparison) -> Section:
     """Return the flip table and its drawing."""
-    rows = [row(result, plan) for result in comparison.results for plan in result.plans]
+    plans = [(result, plan) for result in comparison.results for plan in result.plans]
+    some_fail = any(delivered_share(plan.estimates) < 1 for _, plan in plans)
     table = Table(
         "Scenarios and plans side by side",
-        "llrrrrll",
-        tuple(Cell(text) for text in HEADINGS),
-        tuple(rows),
+        "llrr" + "r" * some_fail + "rrll",
+        tuple(Cell(text) for text in (*HEADINGS[:4], *["Delivered"] * some_fail, *HEADINGS[4:])),
+        tuple(row(result, plan, some_fail) for result, plan in plans),
     )
     return Section(
         "glance",
@@ -42,7 +43,7 @@ def glance(comparison: Comparison) -> Section:
     )
 
 
-def row(result: Result, plan: PlanResult) -> tuple[Cell, ...]:
+def row(result: Result, plan: PlanResult, some_fail: bool) -> tuple[Cell, ...]:
     """Return one plan's figures; the decision stands beside the scenario's first plan."""
     figures = plan.estimates
     first = plan is result.plans[0]
@@ -51,7 +52,8 @@ def row(result: Result, plan: PlanResult) -> tuple[Cell, ...]:
         plan_cell(plan, plan.label),
         ms_estimate(figures["latency_ms_mean"]),
         ms_estimate(figures["latency_ms_p95"]),
-        number_estimate(figures["cost_micros_per_request"]),
+        *[delivered_cell(figures)] * some_fail,
+        number_estimate(figures["cost_micros_per_success"]),
         percent_estimate(figures["utilisation"]),
         Cell(plan.stability.label, "overloaded" if plan.stability.label == "overloaded" else ""),
         decision_cell(result.decision.decision) if first else Cell(""),

@@ -1,6 +1,6 @@
 """Latency, waiting and throughput of every plan in full."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from sim.comparison import Comparison
 from sim.interval import Estimate
@@ -9,9 +9,10 @@ from sim.plan_result import PlanResult, WorkloadResult
 from sim.report.content import Block, Bullets, Cell, Section, Table
 from sim.report.figures.latency import latency_distribution
 from sim.report.shown import missing, ms, ms_estimate, number_estimate, percent_estimate
-from sim.report.words import decision_cell, plan_cell
+from sim.report.words import decision_cell, delivered_cell, plan_cell
 from sim.result import Result
 
+ATTAINED = "share_within_"
 LEVELS = ("p50", "p90", "p95", "p99", "p99_9")
 Show = Callable[[Estimate], Cell]
 
@@ -38,6 +39,11 @@ ROWS: tuple[tuple[str, str, Show], ...] = (
     ("cost_micros_per_success", "Cost per delivered request, micros", number_estimate),
     ("requests", "Requests counted", number_estimate),
 )
+ATTEMPTS: tuple[tuple[str, str, Show], ...] = (
+    ("attempts_per_call", "Attempts per call", number_estimate),
+    ("rejected_share", "Attempts turned away", percent_estimate),
+)
+USUAL = (("attempts_per_call", 1), ("rejected_share", 0))
 OUTCOMES: tuple[tuple[str, str, Show], ...] = (
     ("succeeded_share", "Succeeded", percent_estimate),
     ("degraded_share", "Degraded", percent_estimate),
@@ -45,6 +51,10 @@ OUTCOMES: tuple[tuple[str, str, Show], ...] = (
     ("timed_out_share", "Timed out", percent_estimate),
 )
 
+DELIVERED_WORDS = (
+    "Latencies and waits are those of delivered requests. Every attempt is paid for, whatever came of it; "
+    "what failed requests cost is part of the cost of a delivered one."
+)
 PERCENTILE_WORDS = (
     "Percentiles are nearest-rank: always a latency that a request had. One is shown only where at least 10 "
     "observations lie beyond it.",
@@ -63,18 +73,34 @@ def latency(comparison: Comparison, names: Sequence[str]) -> Section:
     distributions = [latency_distribution(result, name) for result, name in pairs]
     tables = [figures_table(result) for result in comparison.results]
     tables += [workloads_table(result) for result in comparison.results if result.plans[0].workloads]
-    words = Bullets(PERCENTILE_WORDS)
+    some_fail = not all(all_delivered(result) for result in comparison.results)
+    words = Bullets((*PERCENTILE_WORDS, *[DELIVERED_WORDS] * some_fail))
     # Words fill the place beside a drawing where the tables are too wide for it.
     wide = any(table.is_wide for table in tables)
     ending: tuple[Block, ...] = (words, *tables) if wide else (*tables, words)
     return Section("latency", "Latency", (*distributions, *ending))
 
 
+def all_delivered(result: Result) -> bool:
+    """Return whether every request succeeded, under every plan."""
+    return all(plan.estimates["succeeded_share"].mean == 1 for plan in result.plans)
+
+
+def rows_of(result: Result) -> tuple[tuple[str, str, Show], ...]:
+    """Return the figures to show: of attempts and outcomes only where calls may fail or be made again."""
+    several = any(
+        plan.estimates[name].mean != usual
+        for plan in result.plans
+        for name, usual in USUAL
+        if name in plan.estimates
+    )
+    return (*ROWS, *(ATTEMPTS if several else ()), *(() if all_delivered(result) else OUTCOMES))
+
+
 def figures_table(result: Result) -> Table:
     """Return every figure on a row, plan by plan."""
     rows = []
-    all_succeed = all(plan.estimates["succeeded_share"].mean == 1 for plan in result.plans)
-    for name, words, show in ROWS if all_succeed else (*ROWS, *OUTCOMES):
+    for name, words, show in rows_of(result):
         rows.append((Cell(words), *(show(plan.estimates[name]) for plan in result.plans)))
         if name == "latency_ms_max" and result.replications > 1:
             rows += [pooled_row(level, result.plans) for level in LEVELS]
@@ -96,14 +122,19 @@ def pooled_row(level: str, plans: Sequence[PlanResult]) -> tuple[Cell, ...]:
 
 def attainment_rows(result: Result) -> list[tuple[Cell, ...]]:
     """Return the share of requests within each latency that the SLO names."""
-    names = [name for name in result.plans[0].estimates if name.startswith("share_within_")]
+    names = [name for name in result.plans[0].estimates if name.startswith(ATTAINED)]
     return [
         (
-            Cell(f"Answered within {name.removeprefix('share_within_').removesuffix('_ms')} ms"),
+            Cell(f"Answered within {bound_of(name)} ms"),
             *(percent_estimate(plan.estimates[name]) for plan in result.plans),
         )
         for name in names
     ]
+
+
+def bound_of(name: str) -> str:
+    """Return `400` for `share_within_400_ms`."""
+    return name.removeprefix(ATTAINED).removesuffix("_ms")
 
 
 WORKLOAD_HEADINGS = (
@@ -114,6 +145,10 @@ WORKLOAD_HEADINGS = (
     "p95, ms",
     "Latency, max, ms",
     "Mean wait, ms",
+    "Longest wait, ms",
+    "Slot-time of all",
+    "Delivered",
+    "Within its bounds",
     "Cost per delivered request, micros",
     "Decision",
 )
@@ -128,7 +163,7 @@ def workloads_table(result: Result) -> Table:
     ]
     return Table(
         f"Workloads: {result.scenario.name}",
-        "llrrrrrrl",
+        "llrrrrrrrrrrl",
         tuple(Cell(text) for text in WORKLOAD_HEADINGS),
         tuple(rows),
     )
@@ -146,6 +181,18 @@ def workload_row(result: Result, plan: PlanResult, part: WorkloadResult) -> tupl
         ms_estimate(figures["latency_ms_p95"]),
         ms_estimate(figures["latency_ms_max"]),
         ms_estimate(figures["waiting_ms_mean"]),
+        ms_estimate(figures["waiting_ms_max"]),
+        percent_estimate(figures["slot_share"]),
+        delivered_cell(figures),
+        bounds_cell(figures),
         number_estimate(figures["cost_micros_per_success"]),
         decision_cell(measured.decision) if measured is not None and decided else Cell(""),
+    )
+
+
+def bounds_cell(figures: Mapping[str, Estimate]) -> Cell:
+    """Return the share of a workload's requests within each latency that its SLO names."""
+    shares = {name: figure for name, figure in figures.items() if name.startswith(ATTAINED)}
+    return Cell(
+        "; ".join(f"{percent_estimate(one).text} in {bound_of(name)} ms" for name, one in shares.items())
     )

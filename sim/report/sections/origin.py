@@ -10,8 +10,8 @@ from sim.summary import provenance
 
 ASSUMPTIONS = (
     "Service times do not depend on the number of calls in flight.",
-    "Every run issues exactly the requests that its load asks for and drains: every request completes, and "
-    "none is cut off.",
+    "Every run issues exactly the requests that its load asks for and drains: every request ends, and none "
+    "is cut off.",
     "Time is whole nanoseconds inside the simulation; all randomness is drawn before a run starts, so that "
     "plans and scenarios of one seed and workflow meet the same draws.",
 )
