@@ -11,14 +11,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.backend import Backend, Workers, backend_for
+from sim.boundary import Cell, inferred
+from sim.boundary import search as search_borders
 from sim.engine import Progress
-from sim.errors import Fault, InputError
+from sim.engine_use import engine_for
+from sim.errors import ArgumentError, Fault, InputError
 from sim.experiment import simulate
 from sim.grid import Grid, Point
 from sim.plan_result import PlanResult
 from sim.point_store import PointStore, Row
 from sim.result import Result
 from sim.scenario import Scenario
+from sim.workload import expected_requests
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,9 +54,13 @@ class Sweep:
     store: PointStore
     reused: int
 
+    def points(self) -> Iterator[Point]:
+        """Yield the points in order; after a search, those that were simulated."""
+        return (point for point in self.grid.points() if point in self.store)
+
     def rows(self) -> Iterator[Row]:
-        """Yield the rows of all points in order, the values of what was varied before the figures."""
-        for point in self.grid.points():
+        """Yield the rows of the points in order, the values of what was varied before the figures."""
+        for point in self.points():
             yield from (point | row for row in self.store.rows(point))
 
     @cached_property
@@ -66,7 +74,20 @@ class Sweep:
     @cached_property
     def verdicts(self) -> Counter[str]:
         """How many points have each verdict."""
-        return Counter(self.store.rows(point)[0]["verdict"] for point in self.grid.points())
+        return Counter(verdict_at(self.store, point) for point in self.points())
+
+    @cached_property
+    def cells(self) -> dict[Cell, str]:
+        """The verdict of each point as a cell: columns along the first axis, rows along the second if any."""
+        rows, columns = shape(self.grid)
+        cells = [(row, column) for row in range(rows) for column in range(columns)]
+        points = {cell: point_at(self.grid, cell) for cell in cells}
+        return {cell: verdict_at(self.store, point) for cell, point in points.items() if point in self.store}
+
+    @cached_property
+    def inferred(self) -> dict[Cell, str]:
+        """The verdicts of cells that a search left out, where all that it knows around them agree."""
+        return inferred(self.cells, *shape(self.grid))
 
     def summary(self) -> dict[str, Any]:
         """Return all but the rows as plain data."""
@@ -77,6 +98,7 @@ class Sweep:
             "overrides": list(self.scenario.overrides),
             "vary": [{"keys": list(axis.keys), "values": list(axis.values)} for axis in self.grid.axes],
             "points": len(self.grid),
+            "points_simulated": sum(self.verdicts.values()),
             "plans": [plan.label for plan in self.scenario.plans],
             "verdicts": dict(sorted(self.verdicts.items())),
         }
@@ -92,7 +114,9 @@ def sweep(
     *,
     out: str | Path | None = None,
     fresh: bool = False,
+    search: bool = False,
     workers: Workers = None,
+    engine: str = "auto",
     progress: Progress | None = None,
 ) -> Sweep:
     """Simulate a scenario at every point of a grid.
@@ -106,7 +130,9 @@ def sweep(
         A folder that keeps each point as soon as it is done. What it has already is not simulated again.
     fresh
         Forget what the folder has.
-    workers, progress
+    search
+        Of one or two axes: simulate only what it takes to follow the borders between verdicts.
+    workers, engine, progress
         As for `simulate`; progress counts points.
 
     Raises
@@ -118,12 +144,61 @@ def sweep(
     grid = vary if isinstance(vary, Grid) else Grid.from_values(vary)
     refuse_bad_values(scenario, grid)
     store = PointStore() if out is None else PointStore.at(out, header_of(scenario), fresh=fresh)
-    missing = [point for point in grid.points() if point not in store]
-    reused = len(grid) - len(missing)
-    for done in simulate_into(store, scenario, missing, backend_for(workers, len(missing))):
-        if progress is not None:
-            progress(reused + done)
+    reused = sum(point in store for point in grid.points())
+    crew = PointCrew(scenario, store, workers, engine_of_points(scenario, grid, engine), progress)
+    if search:
+        follow_borders(grid, crew)
+    else:
+        crew.simulate(list(grid.points()))
     return Sweep(scenario, grid, store, reused)
+
+
+def follow_borders(grid: Grid, crew: "PointCrew") -> None:
+    """Simulate what it takes to follow the borders between verdicts."""
+    if len(grid.axes) > 2:
+        raise ArgumentError("search", "must have one or two axes", len(grid.axes))
+
+    def label(cells: Sequence[Cell]) -> list[str]:
+        points = [point_at(grid, cell) for cell in cells]
+        crew.simulate(points)
+        return [verdict_at(crew.store, point) for point in points]
+
+    search_borders(*shape(grid), label)
+
+
+def shape(grid: Grid) -> tuple[int, int]:
+    """Return the rows and columns of a grid of one or two axes."""
+    return (len(grid.axes[1]) if len(grid.axes) > 1 else 1), len(grid.axes[0])
+
+
+def point_at(grid: Grid, cell: Cell) -> Point:
+    """Return the point of a cell: its column is a place on the first axis, its row one on the second."""
+    row, column = cell
+    return grid.point(column * shape(grid)[0] + row)
+
+
+def verdict_at(store: PointStore, point: Point) -> str:
+    """Return the verdict at a point."""
+    verdict: str = store.rows(point)[0]["verdict"]
+    return verdict
+
+
+def engine_of_points(scenario: Scenario, grid: Grid, engine: str) -> "EngineOfPoints":
+    """Return what chooses the engine of each point; `auto` goes by the size of the whole grid."""
+    requests = sum(expected_requests(part) for part in scenario.parts) * len(scenario.plans)
+    return EngineOfPoints(engine, requests * scenario.experiment.replications * len(grid))
+
+
+@dataclass(frozen=True, slots=True)
+class EngineOfPoints:
+    """Chooses the engine of each point: the one asked for, in a sweep of so many requests."""
+
+    name: str
+    requests: int
+
+    def at(self, scenario: Scenario) -> str:
+        """Return the name of the engine that runs a point's scenario."""
+        return engine_for(scenario, self.name, self.requests)
 
 
 def header_of(scenario: Scenario) -> dict[str, Any]:
@@ -181,23 +256,52 @@ class Groups:
         self.seconds_per_point = max(seconds / points, 1e-6)
 
 
-def simulate_into(
-    store: PointStore, scenario: Scenario, points: Sequence[Point], backend: Backend
-) -> Iterator[int]:
-    """Simulate points, store each, and yield how many are done, after every task."""
-    groups, done = Groups(points, backend), 0
-    for rows, seconds in backend.map(simulate_points, groups, (scenario,)):
-        for each in rows:
-            store.add(points[done], each)
-            done += 1
-        groups.measured(len(rows), seconds)
-        yield done
+class PointCrew:
+    """Simulates points wherever, and stores each as soon as it is done."""
+
+    def __init__(
+        self,
+        scenario: Scenario,
+        store: PointStore,
+        workers: Workers,
+        engine: EngineOfPoints,
+        progress: Progress | None,
+    ) -> None:
+        self.scenario = scenario
+        self.store = store
+        self.workers = workers
+        self.engine = engine
+        self.progress = progress
+        self.done = 0
+
+    def simulate(self, points: Sequence[Point]) -> None:
+        """Simulate those of the points that the store lacks."""
+        missing = [point for point in points if point not in self.store]
+        self._count(len(points) - len(missing))
+        backend = backend_for(self.workers, len(missing))
+        groups, stored = Groups(missing, backend), 0
+        for rows, seconds in backend.map(simulate_points, groups, (self.scenario, self.engine)):
+            for point, each in zip(missing[stored : stored + len(rows)], rows, strict=True):
+                self.store.add(point, each)
+            stored += len(rows)
+            groups.measured(len(rows), seconds)
+            self._count(len(rows))
+
+    def _count(self, points: int) -> None:
+        self.done += points
+        if self.progress is not None:
+            self.progress(self.done)
 
 
-def simulate_points(scenario: Scenario, points: Sequence[Point]) -> tuple[list[list[Row]], float]:
+def simulate_points(
+    scenario: Scenario, engine: EngineOfPoints, points: Sequence[Point]
+) -> tuple[list[list[Row]], float]:
     """Return the rows of each point, and how many seconds that took."""
     start_s = time.monotonic()
-    rows = [rows_of(simulate(at_point(scenario, point), workers=1)) for point in points]
+    rows = []
+    for point in points:
+        here = at_point(scenario, point)
+        rows.append(rows_of(simulate(here, workers=1, engine=engine.at(here))))
     return rows, time.monotonic() - start_s
 
 
