@@ -21,6 +21,11 @@ test: $(READY) browser
 slow: $(READY) browser
 	$(BIN)/python -m pytest -n auto -m slow
 
+# Engines side by side; who cannot be installed or compiled is left out. The result is kept under reports/bench.
+bench: $(READY)
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable '.[bench]'
+	$(BIN)/python -m tests.benchmarks.bench
+
 # How often intervals hold theory, and what shared draws are worth; the results are kept under reports/bench.
 bench-coverage: $(READY)
 	$(BIN)/python -m tests.benchmarks.coverage
