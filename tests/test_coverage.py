@@ -14,6 +14,7 @@ def test_intervals_hold_theory_about_as_often_as_they_say() -> None:
 
 
 def test_the_report_says_what_was_found() -> None:
-    text = report(Coverage(seeds=200, covered=189, half_width_ms=10.0, mean_ms=64.0))
-    assert "| intervals that hold Erlang C | 189 of 200, 94.5 % |" in text
-    assert "| Erlang C | 64.019 ms |" in text
+    found = Coverage(requests=4_000, seeds=200, covered=189, half_width_ms=10.0, mean_ms=64.1)
+    text = report([found])
+    assert "| 4,000 | 64.10 | 10.00 | 189 of 200 | 94.5 % |" in text
+    assert "Erlang C gives a mean wait of 64.02 ms" in text
