@@ -174,7 +174,11 @@ class Runner:
 
     def run(self, tasks: Sequence[Task]) -> list[Measured]:
         """Return what each run measured, in order."""
-        return list(self.backend.map(measured_run, tasks, (self.engine,)))
+        return list(self.outcomes(tasks))
+
+    def outcomes(self, tasks: Sequence[Task]) -> Iterator[Measured]:
+        """Yield what each run measured, in order."""
+        return self.backend.map(measured_run, tasks, (self.engine,))
 
 
 def runner_for(  # noqa: PLR0917  each says how much there is to run, or where
@@ -183,6 +187,13 @@ def runner_for(  # noqa: PLR0917  each says how much there is to run, or where
     """Return where so many candidates run, each with so many replications at first."""
     choices = choices_for(scenario, asked.plan)
     runs = candidates * len(choices) * (1 if is_deterministic(scenario) else replications)
+    return runner_of(scenario, choices, runs, workers, engine)
+
+
+def runner_of(
+    scenario: Scenario, choices: tuple[PlanChoice, ...], runs: int, workers: Workers, engine: str
+) -> Runner:
+    """Return where so many runs of some plans happen."""
     requests = runs * expected_requests(scenario)
     backend = backend_for(workers, runs, worth_processes=requests >= WORTH_WORKERS)
     return Runner(choices, engine_for(scenario, engine, requests), backend)

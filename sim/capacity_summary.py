@@ -6,11 +6,12 @@ from typing import Any
 
 from sim.candidate import HeldRule
 from sim.interval import Estimate
+from sim.policy import FIXED, POLICY, PolicyPeriod, PolicyResult
 from sim.scenario import Scenario
 from sim.sensitivity import InputSensitivity, Sensitivity
 from sim.size_search import NextSlot, SizePoint
 from sim.sizing import CONFIDENCE, Sizing
-from sim.summary import difference_summary, plain
+from sim.summary import difference_summary, plain, slo_summary
 
 
 def asked_of(scenario: Scenario) -> dict[str, Any]:
@@ -134,3 +135,49 @@ def input_summary(one: InputSensitivity) -> dict[str, Any]:
         "less": {name: plain(value) for name, value in asdict(one.less).items()},
         "more": {name: plain(value) for name, value in asdict(one.more).items()},
     }
+
+
+def policy_summary(result: PolicyResult) -> dict[str, Any]:
+    """Return the policy, and what it came to beside both fixed plans."""
+    return {
+        **asked_of(result.scenario),
+        "sentence": result.sentence,
+        "policy": result.table.to_dict(),
+        "whole": policy_period_summary(result.whole),
+        "periods": [policy_period_summary(one) for one in result.periods],
+        "policy_minus_fixed_ms": {
+            label: difference_summary(each) for label, each in result.differences.items()
+        },
+        "beats_both": result.beats_both,
+        "slo": [slo_summary(one) for one in result.slo],
+        "meets_slo": result.meets_slo if result.slo else None,
+    }
+
+
+def policy_period_summary(period: PolicyPeriod) -> dict[str, Any]:
+    """Return one period under each plan."""
+    return {
+        "period": period.name,
+        "better_fixed": period.better_fixed,
+        "above_better_share": plain(period.above_better_share),
+        "plans": {label: policy_figures(period, label) for label in (*FIXED, POLICY)},
+    }
+
+
+def policy_figures(period: PolicyPeriod, label: str) -> dict[str, Any]:
+    """Return the figures of a plan that a policy is judged by."""
+    names = [
+        name for name in period.figures[label] if name in POLICY_FIGURES or name.startswith("share_within_")
+    ]
+    return {name: plain(period.figures[label][name].mean) for name in names}
+
+
+POLICY_FIGURES = (
+    "requests",
+    "latency_ms_mean",
+    "latency_ms_p95",
+    "latency_ms_max",
+    "cost_micros_per_request",
+    "parallel_share",
+    "succeeded_share",
+)

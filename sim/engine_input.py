@@ -1,5 +1,7 @@
 """From a scenario's draws to what an engine needs: the graph, the plan at each fair share, the load."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from sim.decide import MERGE, Evaluation, evaluate_parallel
@@ -7,7 +9,7 @@ from sim.engine import ClosedUsers, EngineInput, OpenArrivals
 from sim.engine.interface import BoolArray
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
-from sim.scenario.model import PlanChoice
+from sim.scenario.model import PlanChoice, TabledChoice
 from sim.schedule import serial_order
 from sim.units import s_to_ns
 from sim.workload import Draws
@@ -52,12 +54,20 @@ def engine_load(scenario: Scenario, draws: Draws) -> OpenArrivals | ClosedUsers:
 def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
     """Return, for each fair share k (bool[slots + 1]), whether the plan runs a request in parallel."""
     slots = scenario.provider.concurrency
+    if isinstance(plan, TabledChoice):
+        return share_table(plan.hours[0][1], slots)
     if plan.plan != "adaptive":
         return np.full(slots + 1, plan.plan != "serial", dtype=np.bool_)
     # More slots than branches change nothing, so a thousand slots cost no more than a few.
     most = min(slots, len(scenario.workflow.branches), plan.max_degree or slots)
     merges = [False] + [evaluate(scenario, share).decision == MERGE for share in range(1, most + 1)]
-    return np.array(merges + [merges[-1]] * (slots - most), dtype=np.bool_)
+    return share_table(merges[1:], slots)
+
+
+def share_table(merges: Sequence[bool], slots: int) -> BoolArray:
+    """Return, for each fair share k (bool[slots + 1]), what is said of it; the last holds for all above."""
+    table = np.array([False, *merges[:slots]], dtype=np.bool_)
+    return np.pad(table, (0, slots + 1 - len(table)), mode="edge")
 
 
 def evaluate(scenario: Scenario, concurrency: int) -> Evaluation:

@@ -9,6 +9,7 @@ from sim.check import CheckReport
 from sim.check.shared import check_shared
 from sim.engine import DrawsExhaustedError, Progress
 from sim.engine.shared.interface import (
+    DailyPlans,
     Limits,
     PrefixCache,
     ProviderInput,
@@ -18,14 +19,15 @@ from sim.engine.shared.interface import (
     WorkloadInput,
 )
 from sim.engine.shared.model import run_shared
-from sim.engine_input import engine_input
+from sim.engine_input import engine_input, share_table
 from sim.scenario import Scenario
 from sim.scenario.limits import RateLimits
-from sim.scenario.model import PlanChoice
+from sim.scenario.model import PlanChoice, TabledChoice
 from sim.streams import Streams
 from sim.units import s_to_ns
 from sim.workload import draw
 
+SECONDS_PER_HOUR = 3600
 UNITS = {"rpm": "calls", "tpm": "tokens", "itpm": "input_tokens", "otpm": "output_tokens"}
 
 
@@ -94,12 +96,23 @@ def workload_input(
         max_degree=plan.max_degree,
         join_holds_slot=part.workflow.join_holds_slot,
         warm_first=plan.plan == "warm_first",
+        daily_plans=daily_plans(part, plan, most_slots),
         provider=tuple(calls_to + [0] * part.workflow.join_holds_slot),
         priority=part.share.priority,
         weight=part.share.weight,
         faults=draw_faults(part, streams, draws),
         tokens=draw_tokens(part, streams, draws),
     )
+
+
+def daily_plans(part: Scenario, plan: PlanChoice, most_slots: int) -> DailyPlans | None:
+    """Return the plans of a policy by the hour; None where the hour does not matter."""
+    if not isinstance(plan, TabledChoice) or len(plan.hours) == 1:
+        return None
+    tables = tuple(
+        (s_to_ns(hour * SECONDS_PER_HOUR), share_table(merges, most_slots)) for hour, merges in plan.hours
+    )
+    return DailyPlans(s_to_ns(part.experiment.start_hour * SECONDS_PER_HOUR), tables)
 
 
 def provider_input(scenario: Scenario, name: str) -> ProviderInput:

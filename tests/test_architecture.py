@@ -38,6 +38,8 @@ STAGES = (
     ("break_even", "sensitivity_inputs"),
     ("simulated_inputs",),
     ("sensitivity",),
+    ("choose_plan", "policy_table"),
+    ("policy",),
     ("summary",),
     ("capacity_summary",),
     ("output", "report"),

@@ -3,11 +3,13 @@
 from importlib.metadata import version
 
 from sim.output import OutputFolder
+from sim.policy import PolicyResult, rule_words
 from sim.report.content import Cell, Paragraph, ReportContent, Section, Table
 from sim.report.html import html
 from sim.report.markdown import markdown
 from sim.report.sections.breaks import break_evens, changes
 from sim.report.sections.breaks import headline as verdict_now
+from sim.report.sections.policies import outcome, rule
 from sim.report.sections.sizes import answer, candidates
 from sim.report.words import setting_words
 from sim.report.write import HTML, MARKDOWN
@@ -35,6 +37,18 @@ def sensitivity_report(sensitivity: Sensitivity, command: str) -> ReportContent:
         words[:1].upper() + words[1:],
         "What would have to change for the verdict to change?",
         (break_evens(sensitivity), changes(sensitivity)),
+        command,
+    )
+
+
+def policy_report(result: PolicyResult, command: str) -> ReportContent:
+    """Return the report of a policy."""
+    words = rule_words(result.table)
+    return page(
+        result.scenario,
+        words[:1].upper() + words[1:],
+        f"Which plan should a request of {result.scenario.workflow.name} run, at which load?",
+        (rule(result), outcome(result)),
         command,
     )
 

@@ -43,6 +43,23 @@ class PlanChoice(Model):
         return self.plan if self.max_degree is None else f"{self.plan}_max_{self.max_degree}"
 
 
+class TabledChoice(PlanChoice):
+    """Serial or parallel by the hour and by a request's fair share of the slots, looked up at its arrival.
+
+    No file states it: a policy is made from a scenario and simulated this way. `hours` are pairs of an hour
+    of the day, the first 0, and whether to run in parallel from then on at a fair share of 1, 2, ... slots;
+    the last share stands for all above.
+    """
+
+    plan: PlanName = "adaptive"
+    hours: tuple[tuple[float, tuple[bool, ...]], ...]
+
+    @property
+    def label(self) -> str:
+        """Name of the plan in tables and files."""
+        return "policy"
+
+
 def _plan_from(value: Any) -> Any:
     return {"plan": value} if isinstance(value, str) else value
 

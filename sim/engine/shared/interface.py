@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.engine.interface import BoolArray, ClosedUsers, EngineInput, OpenArrivals
-from sim.units import IntArray
+from sim.units import NS_PER_S, IntArray
 
 ALLOCATIONS = ("fair_share", "fifo", "max_min", "priority", "weighted")
 
@@ -25,6 +25,7 @@ REQUEST_OUTCOMES = ("succeeded", "degraded", "failed", "timed_out")
 
 NO_SLOT = -1
 PPM = 1_000_000
+DAY_NS = 24 * 3600 * NS_PER_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,27 @@ class Tokens:
     first_token_ns: IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class DailyPlans:
+    """Plans by the hour of the day.
+
+    Parameters
+    ----------
+    start_ns
+        The time of day at which the run starts.
+    tables
+        (time of day in ns, bool[slots + 1] as `runs_parallel_at` from then on), the first at 0.
+    """
+
+    start_ns: int
+    tables: tuple[tuple[int, BoolArray], ...]
+
+    def at(self, now_ns: int) -> BoolArray:
+        """Return the table of an instant of the run."""
+        time_ns = (self.start_ns + now_ns) % DAY_NS
+        return [table for from_ns, table in self.tables if from_ns <= time_ns][-1]
+
+
 @dataclass(frozen=True)
 class WorkloadInput:
     """One workload: its graph, its load, and every drawn time.
@@ -195,6 +217,9 @@ class WorkloadInput:
         plan `parallel`, all false is `serial`, a mixture is `adaptive`. Element 0 is never read.
     load
         Open arrivals or closed users.
+    daily_plans
+        Tables that take the place of `runs_parallel_at` by the hour of the day; None where the hour does not
+        matter.
     max_degree
         The most slots of a provider that one request may hold, whatever the allocation would let it.
     join_holds_slot
@@ -218,6 +243,7 @@ class WorkloadInput:
     max_degree: int | None = None
     join_holds_slot: bool = False
     warm_first: bool = False
+    daily_plans: DailyPlans | None = None
     provider: tuple[int, ...] = ()
     priority: int = 0
     weight: int = 1

@@ -113,7 +113,9 @@ class SharedModel:
     def chooses_parallel(self, workload: Workload) -> bool:
         """Return whether the plan runs a request in parallel at the smallest fair share of its providers."""
         share = min(self.providers[index].share(workload) for index in workload.uses)
-        return bool(workload.given.runs_parallel_at[share])
+        daily = workload.given.daily_plans
+        table = workload.given.runs_parallel_at if daily is None else daily.at(self.env.now)
+        return bool(table[share])
 
     def record(self, call: Call, outcome: int, now_ns: int) -> None:
         """Add an attempt that is over to the table."""

@@ -1,0 +1,106 @@
+"""A policy as tables: the rule by hour and load, and what it came to period by period."""
+
+from sim.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.policy_table import PolicyHours, PolicyLevel
+from sim.report.content import Bullets, Cell, Section, Table
+from sim.report.figures.policy_periods import policy_periods
+from sim.report.sections.evidence import SLO_MARKS, slo_value
+from sim.report.shown import fixed, ms_estimate, number_estimate, percent_estimate, plus_minus
+
+RULE_HEADINGS = ("Hours", "Active requests", "Plan", "Slots at most", "Why")
+COST = "cost_micros_per_request"
+SLO_HEADINGS = ("Rule", "Plan", "Value", "Verdict", "Reason")
+
+
+def rule(result: PolicyResult) -> Section:
+    """Return the table that a service loads."""
+    rows = tuple(row(hours, level) for hours in result.table.hours for level in hours.levels)
+    table = Table("What a request runs", "lrlrl", tuple(Cell(text) for text in RULE_HEADINGS), rows)
+    return Section("policy", "Policy", (Bullets((f"{result.sentence}.",)), table))
+
+
+def row(hours: PolicyHours, level: PolicyLevel) -> tuple[Cell, ...]:
+    """Return one level of load at some hours."""
+    return (
+        Cell(f"{hours.from_hour:g} to {hours.to_hour:g}"),
+        Cell(active_words(level)),
+        Cell(level.plan),
+        Cell(f"{level.max_degree:,}"),
+        Cell(level.reason),
+    )
+
+
+def active_words(level: PolicyLevel) -> str:
+    """Return the active requests of a level."""
+    if level.active_to is None:
+        return f"{level.active_from:,} and more"
+    return f"{level.active_from:,} to {level.active_to:,}"
+
+
+def outcome(result: PolicyResult) -> Section:
+    """Return what each plan came to in each period, and whether it keeps the objectives."""
+    attained = [name for name in result.whole.figures[POLICY] if name.startswith("share_within_")]
+    labels = (*FIXED, POLICY)
+    headings = [
+        "Period",
+        *(f"{label}, ms" for label in labels),
+        "Policy against the better",
+        *(f"{label}, micros" for label in labels),
+        *(f"{label}, {within(name)}" for name in attained for label in labels),
+    ]
+    rows = tuple(period_row(one, attained) for one in (*result.periods, result.whole))
+    table = Table(
+        "Mean latency, cost of a request and attainment",
+        "l" + "r" * (len(headings) - 1),
+        tuple(Cell(text) for text in headings),
+        rows,
+    )
+    words = Bullets(tuple(difference_words(result, label) for label in FIXED))
+    slo = (slo_table(result),) if result.slo else ()
+    return Section("periods", "Over the whole load", (policy_periods(result), words, table, *slo))
+
+
+def period_row(period: PolicyPeriod, attained: list[str]) -> tuple[Cell, ...]:
+    """Return one period."""
+    figures = [period.figures[label] for label in (*FIXED, POLICY)]
+    return (
+        Cell(period.name),
+        *(ms_estimate(one[MEAN]) for one in figures),
+        Cell(above_words(period)),
+        *(number_estimate(one[COST]) for one in figures),
+        *(percent_estimate(one[name]) for name in attained for one in figures),
+    )
+
+
+def above_words(period: PolicyPeriod) -> str:
+    """Return how the policy stands against the better fixed plan."""
+    share = period.above_better_share
+    return f"{'+' if share > 0 else ''}{fixed(100 * share, 2)} % ({period.better_fixed})"
+
+
+def within(name: str) -> str:
+    """Return `within 400 ms` for `share_within_400_ms`."""
+    return f"{name.removeprefix('share_').removesuffix('_ms').replace('_', ' ')} ms"
+
+
+def difference_words(result: PolicyResult, label: str) -> str:
+    """Return by how much the policy is faster than a fixed plan over the whole load."""
+    one = result.differences[label]
+    which = "slower" if one.mean > 0 else "faster"
+    size = plus_minus(abs(one.mean), one.half_width, 1)
+    return f"On average the policy is {size} ms {which} than always {label}."
+
+
+def slo_table(result: PolicyResult) -> Table:
+    """Return the rules, held against each plan."""
+    rows = tuple(
+        (
+            Cell(str(one.rule)),
+            Cell(one.plan),
+            slo_value(one.rule.metric, one.value),
+            Cell(one.verdict, SLO_MARKS.get(one.verdict, "unsure")),
+            Cell(one.reason),
+        )
+        for one in result.slo
+    )
+    return Table("Objectives", "llrll", tuple(Cell(text) for text in SLO_HEADINGS), rows)
