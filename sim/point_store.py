@@ -14,6 +14,7 @@ from sim.errors import Fault, InputError, OutputError
 from sim.grid import Point, key_of
 
 NAME = "points.jsonl"
+SHOWN_CHARACTERS = 12
 Row = dict[str, Any]
 """What one plan showed at a point: plain data by column."""
 
@@ -76,7 +77,9 @@ class PointStore:
     def _compare(self, stored: dict[str, Any], header: dict[str, Any]) -> None:
         differ = [name for name in header if stored.get(name) != header[name]]
         if differ:
-            words = ", ".join(f"{name} {stored.get(name)}, now {header[name]}" for name in differ)
+            words = ", ".join(
+                f"{name} {short(stored.get(name))}, now {short(header[name])}" for name in differ
+            )
             rule = f"holds points of {words}; --fresh starts over"
             raise InputError(Fault(str(self._path), None, "", rule, has_value=False))
 
@@ -126,6 +129,11 @@ class PointStore:
 def whole_lines(file: IO[bytes]) -> Iterator[bytes]:
     """Yield the lines that have an end."""
     return (line for line in file if line.endswith(b"\n"))
+
+
+def short(value: object) -> str:
+    """Return a value as a message shows it: the beginning of a digest tells it from others."""
+    return str(value)[:SHOWN_CHARACTERS]
 
 
 def not_written(path: Path, error: OSError) -> OutputError:

@@ -211,23 +211,21 @@ def refuse_bad_values(scenario: Scenario, grid: Grid) -> None:
     faults: dict[str, Fault] = {}
     for point in grid.probes():
         try:
-            at_point(scenario, point)
+            at_point(scenario, point, "varied")
         except InputError as error:
             faults |= {str(fault): fault for fault in error.faults}
     if faults:
         raise InputError(*faults.values())
 
 
-def at_point(scenario: Scenario, point: Point) -> Scenario:
-    """Return the scenario with the values of a point."""
+def at_point(scenario: Scenario, point: Point, origin: str | None = None) -> Scenario:
+    """Return the scenario with the values of a point; a fault names the point, or `origin`."""
     try:
         return scenario.replace(point)
     except InputError as error:
-        words = ", ".join(f"{key}={value}" for key, value in point.items())
-        origin = f"at {words}"
-        raise InputError(
-            *(replace(fault, file=origin) if fault.line is None else fault for fault in error.faults)
-        ) from None
+        file = origin or f"at {', '.join(f'{key}={value}' for key, value in point.items())}"
+        faults = (replace(fault, file=file) if fault.line is None else fault for fault in error.faults)
+        raise InputError(*faults) from None
 
 
 class Groups:

@@ -8,20 +8,22 @@ import sim
 from sim.cli.levels import real_levels, whole_levels
 from sim.cli.options import (
     AsJson,
+    Dask,
     EngineName,
-    Machine,
     Out,
     ScenarioFile,
     Seed,
     Sets,
     Workers,
+    machine_of,
     overrides,
     require_writable,
 )
 from sim.cli.terminal import say, say_json, wrote
 from sim.errors import ArgumentError, Fault, InputError
 
-ALLOCATIONS = ("fair_share", "fifo", "max_min")
+PLAIN_ALLOCATIONS = ("fair_share", "fifo", "max_min")
+ALLOCATIONS = (*PLAIN_ALLOCATIONS, "priority", "weighted")
 
 
 def flip(
@@ -34,13 +36,14 @@ def flip(
         str | None, typer.Option(metavar="LEVELS", help="Poisson arrivals per second: 10:60:5.")
     ] = None,
     allocation: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Who gets a free slot; repeatable [default: all]")
+        list[str] | None, typer.Option(metavar="NAME", help="Who gets a free slot; repeatable [default: fair_share, fifo, max_min]")
     ] = None,
     requests_per_user: Annotated[int, typer.Option(min=10, help="Length of the closed runs.")] = 400,
     requests: Annotated[int, typer.Option(min=10, help="Length of the open runs.")] = 20_000,
     seed: Seed = None,
     sets: Sets = None,
     workers: Workers = None,
+    dask: Dask = None,
     engine: EngineName = "auto",
     as_json: AsJson = False,
     out: Out = None,
@@ -58,19 +61,20 @@ def flip(
             Fault("slotsim flip", None, "", "needs --active or --rate, one of them", has_value=False)
         )
     require_writable(out)
+    machine = machine_of(workers, dask, engine)
     scenario = sim.load_scenario(file, overrides(sets, seed))
     levels = Levels(
         active=tuple(whole_levels("--active", active) if active else ()),
         rates=tuple(real_levels("--rate", rate) if rate else ()),
-        allocations=known_allocations(allocation or ALLOCATIONS),
+        allocations=known_allocations(allocation or PLAIN_ALLOCATIONS),
         requests_per_user=requests_per_user,
         requests=requests,
     )
-    table = flipped(scenario, levels, Machine(workers, engine), quiet=as_json)
+    table = flipped(scenario, levels, machine, quiet=as_json)
     if out is not None:
         from sim.cli.folder import write_flip
 
-        write_flip(out, table, levels, Machine(workers, engine), quiet=as_json)
+        write_flip(out, table, levels, machine, quiet=as_json)
     if as_json:
         say_json(table.summary())
     else:

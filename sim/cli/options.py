@@ -13,6 +13,7 @@ import sim
 from sim.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
+    from sim.backend import Backend
     from sim.experiment import Precision
 
 ScenarioFile = Annotated[str, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")]
@@ -53,6 +54,10 @@ MaxReplications = Annotated[
 Workers = Annotated[
     int | None, typer.Option(min=1, help="Processes; results do not depend on it [default: the cores]")
 ]
+Dask = Annotated[
+    str | None,
+    typer.Option(metavar="ADDRESS", help="Run on the workers of a Dask scheduler, such as tcp://HOST:8786."),
+]
 EngineName = Annotated[
     str,
     typer.Option(
@@ -77,8 +82,27 @@ Curve = Annotated[
 class Machine:
     """Where runs happen and on which engine; results depend on neither."""
 
-    workers: int | None = None
+    workers: "Backend | int | None" = None
     engine: str = "auto"
+
+
+def machine_of(workers: int | None, dask: str | None, engine: str = "auto") -> Machine:
+    """Return where runs happen by the options of a command; reaches for the scheduler at once.
+
+    Raises
+    ------
+    ArgumentError
+        Both are given.
+    EngineError
+        The scheduler cannot be reached.
+    """
+    if dask is None:
+        return Machine(workers, engine)
+    if workers is not None:
+        raise ArgumentError("--workers", "must be left out beside --dask", workers)
+    from sim.backend import DaskBackend
+
+    return Machine(DaskBackend(dask), engine)
 
 
 DEGREE = re.compile(r"(\w+?)_max_(\d+)")

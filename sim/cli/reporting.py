@@ -8,13 +8,14 @@ import typer
 import sim
 from sim.cli.options import (
     AsJson,
+    Dask,
     EngineName,
-    Machine,
     Out,
     Replications,
     Seed,
     Sets,
     Workers,
+    machine_of,
     overrides,
     require_writable,
 )
@@ -32,6 +33,7 @@ def report(
     sets: Sets = None,
     replications: Replications = None,
     workers: Workers = None,
+    dask: Dask = None,
     engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -55,7 +57,7 @@ def report(
         scenario = sim.load_scenario(source, stated)
         rerun, target = Rerun("run", (scenario,), Given()), out or f"reports/{slug(scenario.name)}"
     require_writable(target)
-    results = write_again(target, rerun, Machine(workers, engine), quiet=as_json)
+    results = write_again(target, rerun, machine_of(workers, dask, engine), quiet=as_json)
     if as_json:
         say_json({"out": target, "report": str(Path(target) / "report.html")})
     else:

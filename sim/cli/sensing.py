@@ -8,12 +8,15 @@ import sim
 from sim.cli.answering import command_line, write_answer
 from sim.cli.options import (
     AsJson,
+    Dask,
+    EngineName,
     Out,
     Replications,
     ScenarioFile,
     Seed,
     Sets,
     Workers,
+    machine_of,
     overrides,
     require_writable,
 )
@@ -37,6 +40,8 @@ def sensitivity(
     sets: Sets = None,
     replications: Replications = None,
     workers: Workers = None,
+    dask: Dask = None,
+    engine: EngineName = "auto",
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
@@ -49,14 +54,23 @@ def sensitivity(
     from sim.sensitivity import sensitivities
 
     require_writable(out)
+    machine = machine_of(workers, dask, engine)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications))
     with progress(SIMULATED_VALUES, "values", quiet=as_json) as report:
         found = [
-            sensitivities(part, active=active, simulate=simulation, workers=workers, progress=report)
+            sensitivities(
+                part,
+                active=active,
+                simulate=simulation,
+                workers=machine.workers,
+                engine=machine.engine,
+                progress=report,
+            )
             for part in scenario.parts
         ]
     if out is not None:
-        write_sensitivity(out, found[0])
+        options = {"--active": active, "--no-simulation": not simulation}
+        write_sensitivity(out, found[0], command_line("sensitivity", scenario, options))
     if as_json:
         say_json({"workloads": [one.summary() for one in found]})
     else:
@@ -65,8 +79,8 @@ def sensitivity(
         wrote(out, as_json=as_json)
 
 
-def write_sensitivity(out: str, found: "Sensitivity") -> None:
+def write_sensitivity(out: str, found: "Sensitivity", command: str) -> None:
     """Write everything about a scenario's inputs."""
     from sim.report.answers import sensitivity_report
 
-    write_answer(out, found.scenario, sensitivity_report(found, command_line()), found.summary())
+    write_answer(out, found.scenario, sensitivity_report(found, command), found.summary())

@@ -3,17 +3,18 @@
 from rich.console import RenderableType
 
 from sim.cli.figures import BLANK, number
+from sim.cli.options import Machine
 from sim.cli.terminal import new_table, progress
 from sim.verification.table import TheoryRow, TheoryTable, chosen_cases, verify_theory
 
 COLUMNS = ("theory", "simulated", "99.9 % interval", "half-width, %", "must be under, %", "requests")
 
 
-def theory_table(quick: bool, workers: int | None, *, quiet: bool) -> TheoryTable:
+def theory_table(quick: bool, machine: Machine, *, quiet: bool) -> TheoryTable:
     """Simulate the cases; `quiet` shows no progress."""
     runs = sum(case.replications for case in chosen_cases(quick))
     with progress(runs, "runs", quiet=quiet) as report:
-        return verify_theory(quick, workers, report)
+        return verify_theory(quick, machine.workers, report)
 
 
 def theory_parts(table: TheoryTable) -> list[RenderableType]:

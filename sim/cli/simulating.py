@@ -10,6 +10,7 @@ from sim.cli.options import (
     AnyScenarioFiles,
     AsJson,
     Curve,
+    Dask,
     EngineName,
     KeepTables,
     Machine,
@@ -27,6 +28,7 @@ from sim.cli.options import (
     Theory,
     Warmup,
     Workers,
+    machine_of,
     overrides,
     precision_of,
     require_writable,
@@ -56,6 +58,7 @@ def run(
     keep_tables: KeepTables = False,
     curve: Curve = True,
     workers: Workers = None,
+    dask: Dask = None,
     engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -64,13 +67,14 @@ def run(
     from sim.cli.show import run_parts
 
     require_writable(out)
+    machine = machine_of(workers, dask, engine)
     given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup, plans))
-    result = simulated(scenario, given, Machine(workers, engine), quiet=as_json)
+    result = simulated(scenario, given, machine, quiet=as_json)
     if out is not None:
         from sim.cli.folder import write_run
 
-        write_run(out, result, given, Machine(workers, engine), quiet=as_json)
+        write_run(out, result, given, machine, quiet=as_json)
     if as_json:
         say_json(result.summary())
     else:
@@ -94,6 +98,7 @@ def compare(
     keep_tables: KeepTables = False,
     curve: Curve = True,
     workers: Workers = None,
+    dask: Dask = None,
     engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -102,13 +107,14 @@ def compare(
     from sim.cli.show_comparison import comparison_parts
 
     require_writable(out)
+    machine = machine_of(workers, dask, engine)
     given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
     scenarios = read_different(files, overrides(sets, seed, replications, warmup, plans))
-    comparison = compared(scenarios, given, Machine(workers, engine), quiet=as_json)
+    comparison = compared(scenarios, given, machine, quiet=as_json)
     if out is not None:
         from sim.cli.folder import write_comparison
 
-        write_comparison(out, comparison, given, Machine(workers, engine), quiet=as_json)
+        write_comparison(out, comparison, given, machine, quiet=as_json)
     if as_json:
         say_json(comparison.summary())
     else:
@@ -127,6 +133,7 @@ def verify(
     plans: Plans = None,
     replications: Replications = None,
     workers: Workers = None,
+    dask: Dask = None,
     engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
@@ -138,7 +145,7 @@ def verify(
         refuse_beside_theory(
             files, {"--seed": seed, "--set": sets, "--plan": plans, "--replications": replications}
         )
-        verify_theory(quick, workers, as_json=as_json)
+        verify_theory(quick, machine_of(workers, dask), as_json=as_json)
         return
     if quick:
         raise ArgumentError("--quick", "must come with --theory", quick)
@@ -147,7 +154,7 @@ def verify(
     from sim.cli.show_checks import checks_parts, checks_summary, verified
 
     scenarios = read_all(files, overrides(sets, seed, replications, plans=plans))
-    outcomes = verified(scenarios, Machine(workers, engine), quiet=as_json)
+    outcomes = verified(scenarios, machine_of(workers, dask, engine), quiet=as_json)
     if as_json:
         say_json(checks_summary(outcomes))
     else:
@@ -165,11 +172,11 @@ def refuse_beside_theory(files: Sequence[str] | None, options: dict[str, object]
             raise ArgumentError(name, "must be left out beside --theory", value)
 
 
-def verify_theory(quick: bool, workers: int | None, *, as_json: bool) -> None:
+def verify_theory(quick: bool, machine: Machine, *, as_json: bool) -> None:
     """Show the table of theory against simulation; end with 1 where a row fails."""
     from sim.cli.show_theory import theory_parts, theory_table
 
-    table = theory_table(quick, workers, quiet=as_json)
+    table = theory_table(quick, machine, quiet=as_json)
     if as_json:
         say_json(table.to_dict())
     else:

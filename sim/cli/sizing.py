@@ -8,6 +8,8 @@ import sim
 from sim.cli.answering import command_line, varied, write_answer
 from sim.cli.options import (
     AsJson,
+    Dask,
+    EngineName,
     Out,
     Replications,
     ScenarioFile,
@@ -15,6 +17,7 @@ from sim.cli.options import (
     Sets,
     Warmup,
     Workers,
+    machine_of,
     overrides,
     require_writable,
 )
@@ -51,6 +54,8 @@ def size(
     replications: Replications = None,
     warmup: Warmup = None,
     workers: Workers = None,
+    dask: Dask = None,
+    engine: EngineName = "auto",
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
@@ -63,6 +68,7 @@ def size(
     from sim.sizing import size as find
 
     require_writable(out)
+    machine = machine_of(workers, dask, engine)
     path, values = varied("--vary", vary)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup))
     with progress(5 * 26, "runs", quiet=as_json) as report:
@@ -75,11 +81,20 @@ def size(
             largest=largest,
             slot_price_micros=slot_price,
             most_replications=max_replications,
-            workers=workers,
+            workers=machine.workers,
+            engine=machine.engine,
             progress=report,
         )
     if out is not None:
-        write_size(out, sizing)
+        options = {
+            "--vary": vary,
+            "--slo": slo,
+            "--plan": plan,
+            "--largest": largest,
+            "--slot-price": slot_price,
+            "--max-replications": max_replications,
+        }
+        write_size(out, sizing, command_line("size", scenario, options))
     if as_json:
         say_json(sizing.summary())
     else:
@@ -90,15 +105,13 @@ def size(
         raise typer.Exit(NOT_FOUND)
 
 
-def write_size(out: str, sizing: "Sizing") -> None:
+def write_size(out: str, sizing: "Sizing", command: str) -> None:
     """Write everything about a sizing."""
     from sim.report.answers import sizing_report
 
     summary = sizing.summary()
     rows = [row_of(point, held) for point in summary["curve"] for held in point["rules"]]
-    write_answer(
-        out, sizing.scenario, sizing_report(sizing, command_line()), summary, tables={"curve.csv": rows}
-    )
+    write_answer(out, sizing.scenario, sizing_report(sizing, command), summary, tables={"curve.csv": rows})
 
 
 def row_of(point: dict[str, Any], held: dict[str, Any]) -> dict[str, Any]:

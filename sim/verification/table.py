@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from joblib import Parallel, cpu_count, delayed
-
+from sim.backend import Workers, backend_for
 from sim.engine import Progress
 from sim.engine import run as simpy_run
 from sim.measure import measure
@@ -106,7 +105,7 @@ def chosen_cases(quick: bool = False) -> tuple[Case, ...]:
 
 def verify_theory(
     quick: bool = False,
-    workers: int | None = None,
+    workers: Workers = None,
     progress: Progress | None = None,
     engine: Engine = simpy_run,
     cases: Sequence[Case] | None = None,
@@ -118,7 +117,7 @@ def verify_theory(
     quick
         Only the cases of at most `QUICK_CALLS` calls, at the same precision.
     workers
-        Processes; the machine's cores unless given. The table does not depend on it.
+        Processes, or a backend; the machine's cores unless given. The table does not depend on it.
     progress
         Called with the number of runs done so far.
     engine
@@ -133,13 +132,11 @@ def verify_theory(
     """
     chosen = chosen_cases(quick) if cases is None else tuple(cases)
     tasks = [(case, number) for case in chosen for number in range(case.replications)]
-    jobs = (delayed(observe)(case, number, engine) for case, number in tasks)
     observed: list[tuple[Values, str]] = []
-    with Parallel(n_jobs=workers or cpu_count(), return_as="generator") as parallel:
-        for outcome in parallel(jobs):
-            observed.append(outcome)
-            if progress is not None:
-                progress(len(observed))
+    for outcome in backend_for(workers, len(tasks)).map(observe, tasks, (engine,)):
+        observed.append(outcome)
+        if progress is not None:
+            progress(len(observed))
     ends = accumulate(case.replications for case in chosen)
     rows = [
         row
@@ -149,8 +146,9 @@ def verify_theory(
     return TheoryTable(tuple(rows), ", ".join(dict.fromkeys(name for _, name in observed)))
 
 
-def observe(case: Case, replication: int, engine: Engine) -> tuple[Values, str]:
+def observe(engine: Engine, task: tuple[Case, int]) -> tuple[Values, str]:
     """Return what each claim of a case looks at in one replication, and the engine's name."""
+    case, replication = task
     run = simulate_once(case.scenario, case.scenario.plans[0], replication, engine=engine)
     measured = measure(case.scenario, run)
     return [list(claim.observe(run, measured)) for claim in case.claims], run.out.engine

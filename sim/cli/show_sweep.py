@@ -1,0 +1,46 @@
+"""A sweep on the terminal: the points where they are few, and where the verdict changes."""
+
+from rich.console import RenderableType
+from rich.table import Table
+
+from sim.cli.figures import BLANK, number
+from sim.cli.terminal import new_table
+from sim.point_store import Row
+from sim.report.figures.heat_map import one_value
+from sim.report.swept import MOST_AXES_DRAWN, change_sentences, headline
+from sim.sweep import Sweep
+
+MOST_ROWS = 100
+FIGURES = {
+    "latency_ms_mean": ("latency mean, ms", 1),
+    "latency_ms_p95": ("latency p95, ms", 1),
+    "succeeded_share": ("succeeded, %", 100),
+    "cost_micros_per_success": ("cost per success, micros", 1),
+}
+
+
+def sweep_parts(sweep: Sweep) -> list[RenderableType]:
+    """Return a row for each point and plan, or nothing of them where they are many, and the verdicts."""
+    rows = sum(sweep.verdicts.values()) * len(sweep.scenario.plans)
+    shown: list[RenderableType] = [points_table(sweep), ""] if rows <= MOST_ROWS else []
+    changes = change_sentences(sweep) if len(sweep.grid.axes) <= MOST_AXES_DRAWN else ()
+    return [*shown, *changes, f"{sweep.scenario.name}: {headline(sweep)}"]
+
+
+def points_table(sweep: Sweep) -> Table:
+    """Return one row for each point and plan."""
+    keys = sweep.grid.keys
+    headings = (*keys, "plan", *(words for words, _ in FIGURES.values()), "stability", "verdict")
+    table = new_table(*headings, words=len(keys) + 1, last_words=2)
+    for row in sweep.rows():
+        figures = (cell(row, name, unit) for name, (_, unit) in FIGURES.items())
+        table.add_row(
+            *(one_value(row[key]) for key in keys), row["plan"], *figures, row["stability"], row["verdict"]
+        )
+    return table
+
+
+def cell(row: Row, name: str, unit: int) -> str:
+    """Return a figure of a row."""
+    value = row.get(name)
+    return BLANK if value is None else number(unit * value)

@@ -1,0 +1,128 @@
+"""The map of verdicts over two things that are varied; what is not known has no colour."""
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from matplotlib.figure import Figure as Canvas
+from matplotlib.patches import Patch, Rectangle
+
+from sim.decide import KEEP_SERIAL, MERGE
+from sim.grid import Axis, Value
+from sim.report.content import Figure
+from sim.report.figures.drawing import drawn
+from sim.report.figures.style import BLUE, INK, MUTED, ORANGE, PAPER, Look
+from sim.report.shown import trimmed
+from sim.report.words import DECISIONS, OVERLOADED
+from sim.sweep import Sweep
+from sim.verdict import UNDECIDED
+
+MOST_CELLS_A_SIDE = 200
+MOST_TICKS = 9
+FAINT = 0.4
+NOT_LOOKED_AT = "not looked at"
+LOOKS: dict[str, Look] = {
+    MERGE: {"facecolor": BLUE, "edgecolor": "none"},
+    KEEP_SERIAL: {"facecolor": ORANGE, "edgecolor": "none"},
+    UNDECIDED: {"facecolor": PAPER, "edgecolor": MUTED, "hatch": "....", "linewidth": 0},
+    OVERLOADED: {"facecolor": PAPER, "edgecolor": INK, "hatch": "////", "linewidth": 0},
+}
+"""Two colours that all eyes tell apart, for what is decided; a pattern on white for what is not."""
+
+Run = tuple[int, int, int, str, bool]
+"""Row, first column and the one after the last, verdict, and whether it is inferred."""
+
+
+def heat_map(sweep: Sweep) -> Figure:
+    """Draw the verdict of every point: the first axis to the right, the second upwards."""
+    across, up = sweep.grid.axes
+
+    def paint(canvas: Canvas) -> None:
+        axes = canvas.subplots()
+        for run in runs(sweep):
+            axes.add_patch(rectangle(run))
+        axes.set_xlim(-0.5, len(across) - 0.5)
+        axes.set_ylim(-0.5, len(up) - 0.5)
+        axes.grid(visible=False)
+        name_axis(axes.xaxis, across)
+        name_axis(axes.yaxis, up)
+        canvas.legend(handles=legend_handles(sweep), loc="outside upper left", ncols=3, columnspacing=1.2)
+
+    caption = "Coloured where the verdict is known. A pattern without colour: undecided, or overloaded."
+    if sweep.inferred:
+        caption += " Faint: not simulated; all that was simulated around it agrees."
+    title = f"Verdict over {axis_words(across)} and {axis_words(up)}"
+    return drawn("verdicts", (title, caption, description(sweep)), 4.6, paint)
+
+
+def can_be_drawn(sweep: Sweep) -> bool:
+    """Return whether it has two axes that are neither lines nor too fine."""
+    sizes = [len(axis) for axis in sweep.grid.axes]
+    return len(sizes) == 2 and min(sizes) > 1 and max(sizes) <= MOST_CELLS_A_SIDE
+
+
+def runs(sweep: Sweep) -> Iterator[Run]:
+    """Yield stretches of the same verdict along each row: fewer shapes, and no seams between them."""
+    columns, rows = (len(axis) for axis in sweep.grid.axes)
+    for row in range(rows):
+        cells = [(row, column) for column in range(columns)]
+        kinds = [
+            (sweep.cells[cell], False) if cell in sweep.cells else (sweep.inferred.get(cell, ""), True)
+            for cell in cells
+        ]
+        start = 0
+        for (verdict, is_inferred), same in groupby(kinds):
+            length = len(list(same))
+            if verdict:
+                yield row, start, start + length, verdict, is_inferred
+            start += length
+
+
+def rectangle(run: Run) -> Rectangle:
+    """Return the shape of a stretch."""
+    row, start, end, verdict, is_inferred = run
+    return Rectangle(
+        (start - 0.5, row - 0.5), end - start, 1, alpha=FAINT if is_inferred else None, **LOOKS[verdict]
+    )
+
+
+def legend_handles(sweep: Sweep) -> list[Patch]:
+    """Return a sample for each kind of cell that there is."""
+    names = DECISIONS | {OVERLOADED: "Overloaded"}
+    handles = [Patch(label=names[verdict], **LOOKS[verdict]) for verdict in LOOKS if sweep.verdicts[verdict]]
+    met = sorted(set(sweep.inferred.values()))
+    handles += [Patch(label=f"{names[verdict]}, inferred", alpha=FAINT, **LOOKS[verdict]) for verdict in met]
+    if len(sweep.cells) + len(sweep.inferred) < len(sweep.grid):
+        handles.append(Patch(label=NOT_LOOKED_AT, facecolor="none", edgecolor=MUTED))
+    return handles
+
+
+def name_axis(axis: object, varied: Axis) -> None:
+    """Label an axis whose cells stand at 0, 1, 2, ... with some of their values."""
+    step = -(-len(varied) // MOST_TICKS)
+    places = range(0, len(varied), step)
+    axis.set_ticks(list(places), [value_words(varied.values[place]) for place in places])  # type: ignore[attr-defined]
+    axis.set_label_text(axis_words(varied))  # type: ignore[attr-defined]
+
+
+def axis_words(varied: Axis) -> str:
+    """Return what an axis varies."""
+    return ", ".join(varied.keys)
+
+
+def value_words(values: Sequence[Value]) -> str:
+    """Return a value of an axis, or its values together."""
+    return ", ".join(one_value(value) for value in values)
+
+
+def one_value(value: Value) -> str:
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return trimmed(value, 6) if isinstance(value, int | float) else value
+
+
+def description(sweep: Sweep) -> str:
+    """Return how many points have each verdict."""
+    counts = ", ".join(f"{verdict} at {count:,}" for verdict, count in sorted(sweep.verdicts.items()))
+    return f"A grid of {len(sweep.grid):,} cells. Simulated: {counts}."
