@@ -89,9 +89,9 @@ def run_in_order(given: EngineInput, progress: Progress | None = None) -> Engine
     requests, calls = given.service_ns.shape
     start_ns, finish_ns, slot = np.empty((3, requests, calls), dtype=np.int64)
     run = InOrder(
-        arrival_ns=np.ascontiguousarray(given.load.arrival_ns),
-        join_ns=np.ascontiguousarray(given.join_ns),
-        service_ns=np.ascontiguousarray(given.service_ns),
+        arrival_ns=plain(given.load.arrival_ns),
+        join_ns=plain(given.join_ns),
+        service_ns=plain(given.service_ns),
         start_ns=start_ns,
         finish_ns=finish_ns,
         slot=slot,
@@ -163,6 +163,14 @@ def slot_bits(given: EngineInput) -> int:
     return (used_slots(given) - 1).bit_length()
 
 
+def plain(values: IntArray) -> IntArray:
+    """Return an array as kernels take it, in memory one after another and not read-only; a copy if it is not.
+
+    Kernels do not write to what is given: each kind of array would make them compile once more.
+    """
+    return np.require(values, dtype=np.int64, requirements=["C", "W"])
+
+
 # The arrays of a run
 
 
@@ -173,8 +181,8 @@ def initial_world(given: EngineInput) -> World:
     nodes, dependents = graph_arrays(given)
     run = Run(
         state=initial_state(given),
-        service_ns=np.ascontiguousarray(given.service_ns).reshape(-1),
-        join_ns=np.ascontiguousarray(given.join_ns),
+        service_ns=plain(given.service_ns).reshape(-1),
+        join_ns=plain(given.join_ns),
         calls=np.empty((4, requests * calls), dtype=np.int64),
         arrival_ns=initial_arrivals(given),
         completion_ns=np.empty(requests, dtype=np.int64),
@@ -209,7 +217,7 @@ def initial_state(given: EngineInput) -> IntArray:
 
 def initial_arrivals(given: EngineInput) -> IntArray:
     if isinstance(given.load, OpenArrivals):
-        return np.ascontiguousarray(given.load.arrival_ns)
+        return plain(given.load.arrival_ns)
     return np.empty(len(given.load.think_ns), dtype=np.int64)
 
 
@@ -230,7 +238,7 @@ def initial_users(load: ClosedUsers) -> Users:
     return Users(
         users=np.full((3, most), kernels.AWAY, dtype=np.int64),
         user=np.empty(len(load.think_ns), dtype=np.int64),
-        think_ns=np.ascontiguousarray(load.think_ns),
+        think_ns=plain(load.think_ns),
         thinks=np.empty((2, 2 * most + 1), dtype=np.int64),
         steps=np.ascontiguousarray(np.array(load.steps, dtype=np.int64).T),
     )
