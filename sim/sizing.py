@@ -162,7 +162,7 @@ def size(
 def wanted_values(
     scenario: Scenario, path: str, values: Sequence[Number], largest: bool
 ) -> tuple[Number, ...]:
-    """Return the values in the order in which they are wanted; the scenario must be able to have both ends."""
+    """Return the values in the order in which they are wanted; the scenario has to bear both ends."""
     wanted = tuple(sorted(set(values), reverse=largest))
     if not wanted:
         raise ArgumentError("values", "must have at least one value", list(values))

@@ -41,7 +41,7 @@ STAGES = (
     ("choose_plan", "policy_table"),
     ("policy",),
     ("summary",),
-    ("capacity_summary",),
+    ("capacity_summary", "answer_words"),
     ("output", "report"),
     ("cli", "__main__"),
 )

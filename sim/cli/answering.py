@@ -2,7 +2,6 @@
 
 import csv
 import shlex
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,9 +35,19 @@ def varied(option: str, text: str) -> tuple[str, list[int | float]]:
     return axis.keys[0], numbers
 
 
-def command_line() -> str:
-    """Return what was typed."""
-    return shlex.join(["slotsim", *sys.argv[1:]])
+def command_line(command: str, scenario: "Scenario", options: dict[str, Any]) -> str:
+    """Return what gives the same answer when it is typed; workers and places of output change nothing.
+
+    A list is an option for each of its items, True one without a value; None and False are left out.
+    """
+    words = ["slotsim", command, scenario.path]
+    for override in scenario.overrides:
+        words += ["--set", override]
+    for name, value in options.items():
+        for each in value if isinstance(value, list | tuple) else [value]:
+            if each is not None and each is not False:
+                words += [name] if each is True else [name, str(each)]
+    return shlex.join(words)
 
 
 def write_answer(

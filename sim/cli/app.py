@@ -13,10 +13,12 @@ import typer
 from sim.cli.arithmetic import decide, gains
 from sim.cli.files import schema, validate
 from sim.cli.levelling import flip
+from sim.cli.policing import policy
 from sim.cli.reporting import report
 from sim.cli.sensing import sensitivity
 from sim.cli.simulating import compare, run, verify
 from sim.cli.sizing import size
+from sim.cli.sweeping import map_verdicts, sweep
 from sim.cli.terminal import complain
 from sim.errors import SlotsimError
 
@@ -62,8 +64,23 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-for command in (run, compare, decide, gains, flip, size, sensitivity, report, verify, validate, schema):
+for command in (
+    run,
+    compare,
+    decide,
+    gains,
+    flip,
+    size,
+    sensitivity,
+    policy,
+    sweep,
+    report,
+    verify,
+    validate,
+    schema,
+):
     app.command()(command)
+app.command("map")(map_verdicts)
 
 
 def show_version(wanted: bool) -> None:

@@ -3,9 +3,9 @@
 from rich.console import RenderableType
 from rich.table import Table
 
+from sim.answer_words import flips_words, in_unit, verdict_now
 from sim.cli.figures import BLANK, number
 from sim.cli.terminal import new_table
-from sim.report.sections.breaks import flips_words, headline, shown
 from sim.sensitivity import InputSensitivity, Sensitivity, Shift
 
 
@@ -13,7 +13,7 @@ def sensitivity_parts(sensitivity: Sensitivity) -> list[RenderableType]:
     """Return the decision as it is, the break-even values, and the tornado as a table."""
     name, active = sensitivity.scenario.name, sensitivity.active_requests
     return [
-        f"{name}, {active:,} active requests: {headline(sensitivity)}",
+        f"{name}, {active:,} active requests: {verdict_now(sensitivity)}",
         *(f"note: {note}" for note in sensitivity.notes),
         "",
         break_even_table(sensitivity),
@@ -30,7 +30,7 @@ def break_even_table(sensitivity: Sensitivity) -> Table:
     )
     for one in sensitivity.inputs:
         flips, latency = (flips_words(each, one) for each in (one.flips, one.latency_flips))
-        table.add_row(one.name, shown(one.value, one.unit), flips, latency, one.basis, one.path)
+        table.add_row(one.name, in_unit(one.value, one.unit), flips, latency, one.basis, one.path)
     return table
 
 
@@ -46,4 +46,4 @@ def shift_cells(shift: Shift, one: InputSensitivity) -> tuple[str, str, str]:
     """Return an input at another value, and what that does."""
     price = shift.micros_per_saved_ms
     does = f"{number(shift.saved_ms)} ({BLANK if price is None else number(price)})"
-    return shown(shift.value, one.unit), does, shift.decision
+    return in_unit(shift.value, one.unit), does, shift.decision

@@ -3,9 +3,9 @@
 from rich.console import RenderableType
 from rich.table import Table
 
+from sim.answer_words import anomaly_words, effort_words, next_slot_words, theory_words
 from sim.cli.figures import BLANK, SHARE, TIME, estimate, number
 from sim.cli.terminal import new_table
-from sim.report.sections.sizes import anomaly_words, effort_words, next_slot_words, theory_words
 from sim.size_search import SizePoint
 from sim.sizing import Sizing
 
@@ -15,7 +15,7 @@ def size_parts(sizing: Sizing) -> list[RenderableType]:
     parts: list[RenderableType] = [f"{sizing.scenario.name}: {sizing.sentence}"]
     parts += anomaly_words(sizing)
     if sizing.next_slot is not None:
-        parts.append(next_slot_words(sizing.next_slot).removesuffix("."))
+        parts.append(next_slot_words(sizing.next_slot))
     return [*parts, theory_words(sizing), "", curve_table(sizing), "", effort_words(sizing)]
 
 

@@ -27,28 +27,39 @@ if TYPE_CHECKING:
     from sim.sizing import Sizing
 
 NOT_FOUND = 1
+FIRST_RUNS = 130
+"""A usual number of runs, for the progress bar until more are known of."""
+
+Vary = Annotated[
+    str, typer.Option(metavar="KEY.PATH=VALUES", help="What may change: provider.concurrency=1:200.")
+]
+Rules = Annotated[
+    list[str] | None,
+    typer.Option(metavar="RULE", help="'latency_ms_p95 <= 400'; repeatable [default: the scenario's]"),
+]
+OnePlan = Annotated[
+    str | None,
+    typer.Option(
+        metavar="PLAN", help="The plan that has to keep them [default: the SLO's, else recommended]"
+    ),
+]
+Largest = Annotated[bool, typer.Option("--largest", help="Find the largest value, of a load.")]
+SlotPrice = Annotated[
+    float | None, typer.Option(min=0, metavar="MICROS", help="What a slot costs for an hour.")
+]
+MostReplications = Annotated[
+    int, typer.Option(min=5, help="Most replications of a value before it is left open.")
+]
 
 
 def size(
     file: ScenarioFile,
-    vary: Annotated[
-        str, typer.Option(metavar="KEY.PATH=VALUES", help="What may change: provider.concurrency=1:200.")
-    ],
-    slo: Annotated[
-        list[str] | None,
-        typer.Option(metavar="RULE", help="'latency_ms_p95 <= 400'; repeatable [default: the scenario's]"),
-    ] = None,
-    plan: Annotated[
-        str | None,
-        typer.Option(metavar="PLAN", help="The plan that has to keep them [default: the SLO's, recommended]"),
-    ] = None,
-    largest: Annotated[bool, typer.Option("--largest", help="Find the largest value, of a load.")] = False,
-    slot_price: Annotated[
-        float | None, typer.Option(min=0, metavar="MICROS", help="What a slot costs for an hour.")
-    ] = None,
-    max_replications: Annotated[
-        int, typer.Option(min=5, help="Most replications of a value before it is left open.")
-    ] = 160,
+    vary: Vary,
+    slo: Rules = None,
+    plan: OnePlan = None,
+    largest: Largest = False,
+    slot_price: SlotPrice = None,
+    max_replications: MostReplications = 160,
     seed: Seed = None,
     sets: Sets = None,
     replications: Replications = None,
@@ -71,7 +82,7 @@ def size(
     machine = machine_of(workers, dask, engine)
     path, values = varied("--vary", vary)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup))
-    with progress(5 * 26, "runs", quiet=as_json) as report:
+    with progress(FIRST_RUNS, "runs", quiet=as_json) as report:
         sizing = find(
             scenario,
             path,

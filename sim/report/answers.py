@@ -2,13 +2,13 @@
 
 from importlib.metadata import version
 
+from sim.answer_words import verdict_now
 from sim.output import OutputFolder
 from sim.policy import PolicyResult, rule_words
 from sim.report.content import Cell, Paragraph, ReportContent, Section, Table
 from sim.report.html import html
 from sim.report.markdown import markdown
 from sim.report.sections.breaks import break_evens, changes
-from sim.report.sections.breaks import headline as verdict_now
 from sim.report.sections.policies import outcome, rule
 from sim.report.sections.sizes import answer, candidates
 from sim.report.words import setting_words

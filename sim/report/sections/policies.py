@@ -1,11 +1,12 @@
 """A policy as tables: the rule by hour and load, and what it came to period by period."""
 
+from sim.answer_words import above_words, active_words, difference_words, within
 from sim.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
 from sim.policy_table import PolicyHours, PolicyLevel
 from sim.report.content import Bullets, Cell, Section, Table
 from sim.report.figures.policy_periods import policy_periods
 from sim.report.sections.evidence import SLO_MARKS, slo_value
-from sim.report.shown import fixed, ms_estimate, number_estimate, percent_estimate, plus_minus
+from sim.report.shown import ms_estimate, number_estimate, percent_estimate
 
 RULE_HEADINGS = ("Hours", "Active requests", "Plan", "Slots at most", "Why")
 COST = "cost_micros_per_request"
@@ -30,13 +31,6 @@ def row(hours: PolicyHours, level: PolicyLevel) -> tuple[Cell, ...]:
     )
 
 
-def active_words(level: PolicyLevel) -> str:
-    """Return the active requests of a level."""
-    if level.active_to is None:
-        return f"{level.active_from:,} and more"
-    return f"{level.active_from:,} to {level.active_to:,}"
-
-
 def outcome(result: PolicyResult) -> Section:
     """Return what each plan came to in each period, and whether it keeps the objectives."""
     attained = [name for name in result.whole.figures[POLICY] if name.startswith("share_within_")]
@@ -55,7 +49,7 @@ def outcome(result: PolicyResult) -> Section:
         tuple(Cell(text) for text in headings),
         rows,
     )
-    words = Bullets(tuple(difference_words(result, label) for label in FIXED))
+    words = Bullets(tuple(f"{difference_words(result, label).capitalize()}." for label in FIXED))
     slo = (slo_table(result),) if result.slo else ()
     return Section("periods", "Over the whole load", (policy_periods(result), words, table, *slo))
 
@@ -70,25 +64,6 @@ def period_row(period: PolicyPeriod, attained: list[str]) -> tuple[Cell, ...]:
         *(number_estimate(one[COST]) for one in figures),
         *(percent_estimate(one[name]) for name in attained for one in figures),
     )
-
-
-def above_words(period: PolicyPeriod) -> str:
-    """Return how the policy stands against the better fixed plan."""
-    share = period.above_better_share
-    return f"{'+' if share > 0 else ''}{fixed(100 * share, 2)} % ({period.better_fixed})"
-
-
-def within(name: str) -> str:
-    """Return `within 400 ms` for `share_within_400_ms`."""
-    return f"{name.removeprefix('share_').removesuffix('_ms').replace('_', ' ')} ms"
-
-
-def difference_words(result: PolicyResult, label: str) -> str:
-    """Return by how much the policy is faster than a fixed plan over the whole load."""
-    one = result.differences[label]
-    which = "slower" if one.mean > 0 else "faster"
-    size = plus_minus(abs(one.mean), one.half_width, 1)
-    return f"On average the policy is {size} ms {which} than always {label}."
 
 
 def slo_table(result: PolicyResult) -> Table:
