@@ -1,11 +1,15 @@
 """Where the best plan changes: along active requests or along a rate, under each allocation."""
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from sim.backend import Workers, backend_for
+from sim.boundary import Cell, search
 from sim.decide import MERGE, MarginalGain, marginal_gains
 from sim.engine import ALLOCATIONS, Progress
 from sim.engine_input import evaluate
@@ -22,6 +26,8 @@ from sim.workload import expected_requests
 FLIP_PLANS = ("serial", "parallel", "adaptive")
 REQUESTS_PER_USER = 400
 OPEN_REQUESTS = 20_000
+MOST_LEVELS_SCANNED = 100
+"""Of more levels only those are simulated that it takes to find where the answer changes."""
 WARMUP_SHARE = 10
 """One request in so many is left out at the start."""
 
@@ -143,7 +149,10 @@ def flip(
     engine: str = "auto",
     progress: Progress | None = None,
 ) -> FlipTable:
-    """Simulate serial, parallel and adaptive at each level of load and find where the best plan changes.
+    """Simulate serial, parallel and adaptive at levels of load and find where the best plan changes.
+
+    Of more than a hundred levels, those that a search needs: a coarse grid, then halfway between levels that
+    differ, then the neighbours of every border.
 
     Parameters
     ----------
@@ -159,20 +168,59 @@ def flip(
         As for `simulate`; progress counts levels.
     """
     level, values = ("active_requests", active) if active else ("rate_per_s", rates)
-    levels_to_run = [
-        (allocation, value, at_level(scenario, level, value, allocation, requests_per_user, requests))
-        for allocation in allocations
-        for value in values
-    ]
-    total = sum(len(FLIP_PLANS) * expected_requests(one) for _, _, one in levels_to_run)
-    name = engine_for(scenario, engine, total)
-    variants = [(*one, name) for one in levels_to_run]
-    levels = []
-    for done in backend_for(workers, len(variants)).map(simulate_level, variants):
-        levels.append(done)
-        if progress is not None:
-            progress(len(levels))
-    return FlipTable(scenario, level, tuple(levels), name)
+
+    def at(allocation: str, value: float) -> Scenario:
+        return at_level(scenario, level, value, allocation, requests_per_user, requests)
+
+    total = len(FLIP_PLANS) * sum(expected_requests(at(allocations[0], value)) for value in values)
+    crew = LevelCrew(at, engine_for(scenario, engine, total * len(allocations)), workers, progress)
+    if len(values) <= MOST_LEVELS_SCANNED:
+        pairs = [(allocation, value) for allocation in allocations for value in values]
+        return FlipTable(scenario, level, tuple(crew.simulate(pairs)), crew.engine)
+    levels = [each for allocation in allocations for each in crew.follow_borders(allocation, values)]
+    return FlipTable(scenario, level, tuple(levels), crew.engine)
+
+
+class LevelCrew:
+    """Simulates levels of load wherever; all of some, or what it takes to find where the answer changes."""
+
+    def __init__(
+        self,
+        at: Callable[[str, float], Scenario],
+        engine: str,
+        workers: Workers,
+        progress: Progress | None,
+    ) -> None:
+        self.at = at
+        self.engine = engine
+        self.workers = workers
+        self.progress = progress
+        self.done = 0
+
+    def simulate(self, pairs: Sequence[tuple[str, float]]) -> list[Level]:
+        """Simulate levels, each an allocation and a value, in order."""
+        variants = [
+            (allocation, value, self.at(allocation, value), self.engine) for allocation, value in pairs
+        ]
+        levels = []
+        for level in backend_for(self.workers, len(variants)).map(simulate_level, variants):
+            levels.append(level)
+            self.done += 1
+            if self.progress is not None:
+                self.progress(self.done)
+        return levels
+
+    def follow_borders(self, allocation: str, values: Sequence[float]) -> list[Level]:
+        """Return the levels that it takes to find where the best plan or the decision changes, ascending."""
+        levels: dict[Cell, Level] = {}
+
+        def label(cells: Sequence[Cell]) -> list[str]:
+            found = self.simulate([(allocation, values[column]) for _, column in cells])
+            levels.update(zip(cells, found, strict=True))
+            return [f"{level.best} {level.decision}" for level in found]
+
+        search(1, len(values), label)
+        return [levels[cell] for cell in sorted(levels)]
 
 
 def at_level(  # noqa: PLR0917  one argument for each thing that is varied
@@ -213,12 +261,16 @@ def simulate_level(variant: tuple[str, float, Scenario, str]) -> Level:
 
 
 def plan_figure(plan: PlanResult) -> PlanFigure:
-    """Return a plan's mean latency and its range over the requests of all replications."""
+    """Return a plan's mean latency and its range over the requests of all replications.
+
+    NaN where no request was delivered, and where calls may fail or wait for limits, which no bound is about.
+    """
+    latency_ns = np.concatenate(plan.latency_ns)
     return PlanFigure(
         mean=plan.estimates["latency_ms_mean"],
-        least_ms=ns_to_ms(min(int(one.min()) for one in plan.latency_ns)),
-        greatest_ms=ns_to_ms(max(int(one.max()) for one in plan.latency_ns)),
-        bound_ms=max(item.value for item in plan.expected if item.kind == "at least"),
+        least_ms=ns_to_ms(int(latency_ns.min())) if len(latency_ns) else math.nan,
+        greatest_ms=ns_to_ms(int(latency_ns.max())) if len(latency_ns) else math.nan,
+        bound_ms=max((item.value for item in plan.expected if item.kind == "at least"), default=math.nan),
         stability=plan.stability.label,
     )
 

@@ -118,9 +118,9 @@ def level_summary(level: Level) -> dict[str, Any]:
         label: {
             "latency_ms_mean": plain(figure.mean.mean),
             "half_width_95": plain(figure.mean.half_width),
-            "latency_ms_min": figure.least_ms,
-            "latency_ms_max": figure.greatest_ms,
-            "latency_ms_mean_at_least": figure.bound_ms,
+            "latency_ms_min": plain(figure.least_ms),
+            "latency_ms_max": plain(figure.greatest_ms),
+            "latency_ms_mean_at_least": plain(figure.bound_ms),
             "stability": figure.stability,
         }
         for label, figure in level.plans.items()

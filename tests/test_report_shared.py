@@ -1,5 +1,7 @@
 """Reports on shared providers: workloads, reuse, review, limits, and where the time went."""
 
+import json
+import math
 from functools import cache
 
 import pytest
@@ -7,11 +9,12 @@ from rich.table import Table as TerminalTable
 
 import sim
 from sim.cli.show_time import time_parts
-from sim.report.compose import alone, card, headline
-from sim.report.content import Cell, Figure, Section, Table
+from sim.report.compose import alone, card, compose, headline
+from sim.report.content import Cell, Figure, Paragraph, Section, Table
 from sim.report.figures.over_time import over_time, slots_words
 from sim.report.sections.glance import glance
 from sim.report.sections.latency import figures_table, workloads_table
+from sim.report.sections.load import load
 from sim.report.sections.reuse import reuse
 from sim.report.sections.review import review
 from sim.report.steps import active_requests, queue_length, slots_in_use, slots_offered
@@ -19,7 +22,7 @@ from sim.report.words import rate_words, setting_words
 from sim.result import Result
 from sim.summary import comparison_summary
 from tests.reports import mix, off_peak_and_peak, scenario
-from tests.small_scenarios import closed_load, sample
+from tests.small_scenarios import closed_load, open_load, sample
 from tests.test_report import tables, texts
 
 
@@ -250,3 +253,59 @@ def test_scenarios_of_one_name_are_told_apart_in_a_summary() -> None:
     names = list(comparison_summary(comparison)["scenarios"])
     assert names == [f"off-peak ({first.path}) 1", f"off-peak ({first.path}) 2"]
     assert list(comparison_summary(off_peak_and_peak())["scenarios"]) == ["off-peak", "peak"]
+
+
+@cache
+def undelivered() -> Result:
+    """Return a run of which no request came to an answer."""
+    plain = sample(
+        open_load(38, 40),
+        workflow={"failures": {"server_error": 1}},
+        experiment={"replications": 2},
+    )
+    return sim.simulate(plain)
+
+
+def test_a_run_that_delivered_nothing_has_blanks_with_the_reason() -> None:
+    content = compose(undelivered())
+    assert content.headline == "Undecided"
+    assert [one.label for one in content.cards[0].readings] == [
+        "serial, 0.0 % delivered",
+        "parallel, 0.0 % delivered",
+    ]
+    found = {
+        block.caption: block
+        for section in content.sections
+        for block in section.blocks
+        if isinstance(block, Table)
+    }
+    assert found["Slowest requests: small"].rows == ()
+    assert "no request was delivered" in found["Parts of the mean latency: small"].notes
+    assert "no request was delivered in some replication" in found["The price of a saved millisecond"].notes
+    assert (
+        json.loads(json.dumps(undelivered().summary(), allow_nan=False))["plans"]["serial"]["breakdown_ms"]
+        == {}
+    )
+    *_, table = time_parts(undelivered())
+    assert isinstance(table, TerminalTable)
+    assert [list(column.cells) for column in table.columns] == [["requests covered"], ["0 of 0"], ["0 of 0"]]
+
+
+def test_levels_of_a_provider_that_fails_have_no_bounds() -> None:
+    faulty = scenario("faulty")
+    table = sim.flip(faulty, active=(2,), allocations=("priority",), requests_per_user=20, workers=1)
+    (level,) = table.levels
+    assert all(math.isnan(figure.bound_ms) for figure in level.plans.values())
+    section = load(table)
+    (levels,) = (block for block in section.blocks if isinstance(block, Table))
+    assert (levels.rows[0][0].text, levels.rows[0][5].text) == ("by priority", "\N{EN DASH}")
+    assert levels.notes == ("the bounds are those of a plain provider: no failures, limits, cache or ranks",)
+    assert not any(isinstance(block, Paragraph) and "critical path" in block.text for block in section.blocks)
+    assert json.loads(json.dumps(table.summary(), allow_nan=False))["levels"][0]["plans"]["serial"] == {
+        "latency_ms_mean": level.plans["serial"].mean.mean,
+        "half_width_95": level.plans["serial"].mean.half_width,
+        "latency_ms_min": level.plans["serial"].least_ms,
+        "latency_ms_max": level.plans["serial"].greatest_ms,
+        "latency_ms_mean_at_least": None,
+        "stability": level.plans["serial"].stability,
+    }

@@ -20,7 +20,8 @@ MOST_USERS = 2_000
 def curve_levels(scenarios: Sequence[Scenario]) -> Levels | None:
     """Return the levels to simulate; None where the scenarios are not points on one curve, or too large."""
     first, *others = scenarios
-    if len(first.parts) > 1 or not all(differ_in_active_requests_alone(first, other) for other in others):
+    several = len(first.parts) > 1 or len(first.providers) > 1
+    if several or not all(differ_in_active_requests_alone(first, other) for other in others):
         return None
     if is_closed(first):
         users = user_levels(scenarios)

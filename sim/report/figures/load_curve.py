@@ -1,5 +1,7 @@
 """Mean latency against the level of load, with the bounds that no plan can beat."""
 
+from math import isnan
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
@@ -95,7 +97,8 @@ def legend_handles(table: FlipTable) -> list[Line2D]:
     """Return a line per plan, one for the bounds, and a marker for overload where it is met."""
     styles = plan_styles(list(table.levels[0].plans))
     handles = [sample(label, markersize=5, **style) for label, style in styles.items()]
-    handles.append(sample("bound", color=INK, linewidth=0.9))
+    if any(not isnan(plan.bound_ms) for level in table.levels for plan in level.plans.values()):
+        handles.append(sample("bound", color=INK, linewidth=0.9))
     if overloads(table):
         look = {"linestyle": "none", "marker": "o", "markerfacecolor": PAPER, "markeredgecolor": INK}
         handles.append(sample(OVERLOADED, **look))

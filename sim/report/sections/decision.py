@@ -17,6 +17,7 @@ from sim.result import Result
 from sim.verdict import MeasuredDecision
 
 Measured = PlanResult | PeriodResult | WorkloadResult
+NOT_DELIVERED = "no request was delivered in some replication"
 NO_BASELINE = "the scenario states no baseline cost"
 
 PRICE_HEADINGS = (
@@ -117,14 +118,22 @@ def cost_cells(serial: float, other: float, extra: float, baseline: float | None
         micros_cell(serial),
         micros_cell(other),
         micros_cell(extra),
-        Cell(f"{fixed(100 * extra / serial, 2)} %") if serial else missing("serial costs nothing"),
-        Cell(f"{fixed(100 * extra / baseline, 2)} %") if baseline else missing(NO_BASELINE),
+        extra_cell(extra, serial, "serial costs nothing"),
+        extra_cell(extra, baseline, NO_BASELINE),
     )
 
 
 def micros_cell(micros: float) -> Cell:
     """Return a cost; blank where no request was delivered."""
-    return missing("no request was delivered") if math.isnan(micros) else Cell(trimmed(micros, 1))
+    return missing(NOT_DELIVERED) if math.isnan(micros) else Cell(trimmed(micros, 1))
+
+
+def extra_cell(extra: float, whole: float | None, nothing: str) -> Cell:
+    """Return what the other plan costs more, as a share of a cost; blank where that is `nothing`."""
+    if not whole:
+        return missing(nothing)
+    share = 100 * extra / whole
+    return missing(NOT_DELIVERED) if math.isnan(share) else Cell(f"{fixed(share, 2)} %")
 
 
 def price_of(criteria: Sequence[Criterion]) -> Cell:

@@ -1,17 +1,20 @@
 """Latency against the level of load: where the best plan changes, under each allocation."""
 
+import math
+
 from sim.capacity import LEVEL_WORDS, FlipTable, Level
 from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.figures.load_curve import load_curve
-from sim.report.shown import ms, ms_estimate, trimmed
+from sim.report.shown import missing, ms, ms_estimate, trimmed
 from sim.report.words import ALLOCATIONS, decision_cell, level_cell
 
 BOUNDED = ("serial", "parallel")
 """The plans whose bounds have columns; an adaptive request has the bound of what it runs as."""
 
+NO_BOUND = "the bounds are those of a plain provider: no failures, limits, cache or ranks"
+RANGE_WORDS = "In brackets: the range over requests, where they differ and there is no interval."
 BOUND_WORDS = (
-    "In brackets: the range over requests, where they differ and there is no interval. "
-    "No parallel request answers faster than its critical path and join, no serial one faster than the sum "
+    " No parallel request answers faster than its critical path and join, no serial one faster than the sum "
     "of its branches, and no plan has a mean latency below active requests x work / slots."
 )
 
@@ -34,10 +37,14 @@ def load(table: FlipTable) -> Section:
         tuple(Cell(text) for text in headings),
         tuple(row(level, labels, bounded) for level in table.levels),
     )
+    has_bounds = any(
+        not math.isnan(level.plans[label].bound_ms) for level in table.levels for label in labels
+    )
+    words = RANGE_WORDS + BOUND_WORDS * has_bounds
     return Section(
         "load",
         f"Latency against {LEVEL_WORDS[table.level]}",
-        (load_curve(table), Bullets(tuple(table.sentences())), levels, Paragraph(BOUND_WORDS)),
+        (load_curve(table), Bullets(tuple(table.sentences())), levels, Paragraph(words)),
     )
 
 
@@ -47,10 +54,15 @@ def row(level: Level, labels: tuple[str, ...], bounded: tuple[str, ...]) -> tupl
         Cell(ALLOCATIONS[level.allocation]),
         Cell(trimmed(level.value)),
         *(mean_cell(level, label) for label in labels),
-        *(Cell(ms(level.plans[label].bound_ms)) for label in bounded),
+        *(bound_cell(level.plans[label].bound_ms) for label in bounded),
         Cell(level.best),
         decision_cell(level.decision),
     )
+
+
+def bound_cell(bound_ms: float) -> Cell:
+    """Return the bound of a mean latency; blank where there is none."""
+    return missing(NO_BOUND) if math.isnan(bound_ms) else Cell(ms(bound_ms))
 
 
 def mean_cell(level: Level, label: str) -> Cell:
