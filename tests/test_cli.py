@@ -239,7 +239,7 @@ def test_flip_needs_one_kind_of_level(words: tuple[str, ...]) -> None:
 
 def test_flip_refuses_an_unknown_allocation() -> None:
     assert slotsim("flip", PEAK, "--active", "1", "--allocation", "lifo", code=2) == (
-        "--allocation must be one of fair_share, fifo, max_min (got 'lifo')\n"
+        "--allocation must be one of fair_share, fifo, max_min, priority, weighted (got 'lifo')\n"
     )
 
 
