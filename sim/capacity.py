@@ -211,13 +211,13 @@ class LevelCrew:
         return levels
 
     def follow_borders(self, allocation: str, values: Sequence[float]) -> list[Level]:
-        """Return the levels that it takes to find where the best plan or the decision changes, ascending."""
+        """Return the levels that it takes to find where the decision changes, ascending."""
         levels: dict[Cell, Level] = {}
 
         def label(cells: Sequence[Cell]) -> list[str]:
             found = self.simulate([(allocation, values[column]) for _, column in cells])
             levels.update(zip(cells, found, strict=True))
-            return [f"{level.best} {level.decision}" for level in found]
+            return [level.decision for level in found]
 
         search(1, len(values), label)
         return [levels[cell] for cell in sorted(levels)]

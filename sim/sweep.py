@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 OVERLOADED = "overloaded"
+NOT_COMPARED = "not compared"
+"""The verdict where serial and another plan were not simulated beside each other."""
 HALF_WIDTH = "_half_width_95"
 """What the column with the half-width of a figure's 95 % interval ends with."""
 SECONDS_PER_TASK = 1.0
@@ -321,9 +323,10 @@ def rows_of(result: Result) -> list[Row]:
 
 
 def verdict_of(result: Result) -> str:
-    """Return the decision, or `overloaded` where a plan has no steady state to decide on."""
-    overloaded = any(plan.stability.label == OVERLOADED for plan in result.plans)
-    return OVERLOADED if overloaded else result.decision.decision
+    """Return the measured decision; `overloaded` where a plan has no steady state to decide on."""
+    if any(plan.stability.label == OVERLOADED for plan in result.plans):
+        return OVERLOADED
+    return NOT_COMPARED if result.decision.measured is None else result.decision.decision
 
 
 def figures_of(plan: PlanResult) -> Row:

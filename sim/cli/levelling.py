@@ -36,7 +36,10 @@ def flip(
         str | None, typer.Option(metavar="LEVELS", help="Poisson arrivals per second: 10:60:5.")
     ] = None,
     allocation: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Who gets a free slot; repeatable [default: fair_share, fifo, max_min]")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Who gets a free slot; repeatable [default: fair_share, fifo, max_min]"
+        ),
     ] = None,
     requests_per_user: Annotated[int, typer.Option(min=10, help="Length of the closed runs.")] = 400,
     requests: Annotated[int, typer.Option(min=10, help="Length of the open runs.")] = 20_000,
@@ -51,7 +54,8 @@ def flip(
     """Find where the best plan changes along the load.
 
     Each level is simulated under each allocation. A table shows, for every plan, the mean latency, its range
-    over requests, and the bound that no allocation can beat.
+    over requests, and the bound that no allocation can beat. Of more than 100 levels only those are simulated
+    that it takes to find where the decision changes.
     """
     from sim.cli.experiments import Levels, flipped
     from sim.cli.show_comparison import flip_parts

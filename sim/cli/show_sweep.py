@@ -8,7 +8,7 @@ from sim.cli.terminal import new_table
 from sim.point_store import Row
 from sim.report.figures.heat_map import one_value
 from sim.report.swept import MOST_AXES_DRAWN, change_sentences, headline
-from sim.sweep import Sweep
+from sim.sweep import NOT_COMPARED, Sweep
 
 MOST_ROWS = 100
 FIGURES = {
@@ -23,7 +23,8 @@ def sweep_parts(sweep: Sweep) -> list[RenderableType]:
     """Return a row for each point and plan, or nothing of them where they are many, and the verdicts."""
     rows = sum(sweep.verdicts.values()) * len(sweep.scenario.plans)
     shown: list[RenderableType] = [points_table(sweep), ""] if rows <= MOST_ROWS else []
-    changes = change_sentences(sweep) if len(sweep.grid.axes) <= MOST_AXES_DRAWN else ()
+    told = len(sweep.grid.axes) <= MOST_AXES_DRAWN and not sweep.verdicts[NOT_COMPARED]
+    changes = change_sentences(sweep) if told else ()
     return [*shown, *changes, f"{sweep.scenario.name}: {headline(sweep)}"]
 
 

@@ -77,7 +77,8 @@ def sweep(
     target = out or folder_of(scenario, "sweeps")
     require_writable(target)
     done = swept(scenario, grid, target, machine, fresh=fresh, search=False, quiet=as_json)
-    end(done, target, csv=csv, as_json=as_json)
+    command = command_line("sweep", scenario, {"--vary": vary, "--csv": csv})
+    end(done, target, command, csv=csv, as_json=as_json)
 
 
 def map_verdicts(
@@ -119,7 +120,9 @@ def map_verdicts(
     require_writable(target)
     by_search = len(grid) > MOST_SCANNED if search is None else search
     done = swept(scenario, grid, target, machine, fresh=fresh, search=by_search, quiet=as_json)
-    end(done, target, csv=csv, as_json=as_json)
+    how = {"--search": by_search, "--scan": not by_search}
+    command = command_line("map", scenario, {"--x": x, "--y": y, **how, "--csv": csv})
+    end(done, target, command, csv=csv, as_json=as_json)
 
 
 def folder_of(scenario: "Scenario", parent: str) -> str:
@@ -155,13 +158,13 @@ def swept(
         )
 
 
-def end(done: "Sweep", out: str, *, csv: bool, as_json: bool) -> None:
+def end(done: "Sweep", out: str, command: str, *, csv: bool, as_json: bool) -> None:
     """Write the table and the report beside the points, and print what came out."""
     from sim.cli.show_sweep import sweep_parts
 
     if done.reused:
         complain(f"{done.reused:,} points were there already: {Path(out) / 'points.jsonl'}")
-    write_sweep(out, done, csv=csv)
+    write_sweep(out, done, command, csv=csv)
     if as_json:
         say_json(done.summary())
     else:
@@ -169,7 +172,7 @@ def end(done: "Sweep", out: str, *, csv: bool, as_json: bool) -> None:
     wrote(out, as_json=as_json)
 
 
-def write_sweep(out: str, done: "Sweep", *, csv: bool) -> None:
+def write_sweep(out: str, done: "Sweep", command: str, *, csv: bool) -> None:
     """Write everything about a sweep but its points, which are there."""
     from sim.output import OutputFolder
     from sim.report.answers import add_answer
@@ -177,7 +180,7 @@ def write_sweep(out: str, done: "Sweep", *, csv: bool) -> None:
     from sim.scenario.resolved import resolved_text
     from sim.sweep_table import write_csv, write_parquet
 
-    content = sweep_report(done, command_line())
+    content = sweep_report(done, command)
     with OutputFolder(out) as folder:
         folder.write_text("summary.json", json_text(done.summary()))
         folder.write_text("scenario.yaml", resolved_text(done.scenario, str(folder.target)))

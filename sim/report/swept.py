@@ -1,15 +1,15 @@
 """The report of a sweep: verdicts over what was varied, figures against it, and where the verdict changes."""
 
 from collections.abc import Iterator
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from sim.report.answers import page
-from sim.report.content import Block, Bullets, Cell, Paragraph, ReportContent, Section, Table
+from sim.report.content import Block, Bullets, Cell, Mark, Paragraph, ReportContent, Section, Table
 from sim.report.figures.heat_map import axis_words, can_be_drawn, heat_map, one_value, value_words
 from sim.report.figures.line_family import line_families
 from sim.report.shown import BLANK, fixed, ms
 from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED
-from sim.sweep import Sweep
+from sim.sweep import NOT_COMPARED, Sweep
 
 MOST_AXES_DRAWN = 2
 MOST_ROWS = 200
@@ -21,13 +21,14 @@ FIGURE_HEADINGS = (
     "Micros per delivered request",
     "Verdict",
 )
-VERDICTS = DECISIONS | {OVERLOADED: "Overloaded"}
+VERDICTS = DECISIONS | {OVERLOADED: "Overloaded", NOT_COMPARED: "Not compared"}
+MARKS: dict[str, Mark] = {**DECISION_MARKS, OVERLOADED: "overloaded", NOT_COMPARED: ""}
 
 
 def sweep_report(sweep: Sweep, command: str) -> ReportContent:
     """Return the report of a sweep."""
     names = " and ".join(axis_words(axis) for axis in sweep.grid.axes)
-    sections = (verdicts(sweep), lines(sweep), table(sweep))
+    sections = (None if sweep.verdicts[NOT_COMPARED] else verdicts(sweep), lines(sweep), table(sweep))
     return page(
         sweep.scenario,
         headline(sweep),
@@ -38,11 +39,14 @@ def sweep_report(sweep: Sweep, command: str) -> ReportContent:
 
 
 def headline(sweep: Sweep) -> str:
-    """Return how many points have each verdict."""
+    """Return how many points have each verdict, or of what there are points where plans are not compared."""
+    if sweep.verdicts[NOT_COMPARED]:
+        plans = ", ".join(plan.label for plan in sweep.scenario.plans)
+        return f"{sum(sweep.verdicts.values()):,} points, {plans} alone: no verdict"
     found = [(VERDICTS[verdict], sweep.verdicts[verdict]) for verdict in VERDICTS if sweep.verdicts[verdict]]
     if len(found) == 1:
         return f"{found[0][0]} at all {found[0][1]:,} points"
-    counts = "; ".join(f"{words} at {count:,}" for words, count in found)
+    counts = ", ".join(f"{words} at {count:,}" for words, count in found).lower().capitalize()
     return f"{counts} of {sum(sweep.verdicts.values()):,} points"
 
 
@@ -60,24 +64,35 @@ def verdicts(sweep: Sweep) -> Section:
 
 
 def change_sentences(sweep: Sweep) -> Iterator[str]:
-    """Yield for each value of the second axis where along the first the verdict changes."""
-    first, *others = sweep.grid.axes
-    across = axis_words(first)
-    for row in range(len(others[0]) if others else 1):
-        known = [
-            (value_words(first.values[column]), sweep.cells[row, column])
-            for column in range(len(first))
-            if (row, column) in sweep.cells
-        ]
-        if not known:
-            continue
-        changes = [
-            f"{before} → {after} between {low} and {high}"
-            for (low, before), (high, after) in pairwise(known)
-            if before != after
-        ]
-        where = f"{axis_words(others[0])} {value_words(others[0].values[row])}: " if others else ""
-        yield f"{where}{', '.join(changes)} {across}" if changes else f"{where}{known[0][1]} everywhere"
+    """Yield where along the first axis the verdict changes, once for neighbours on the second that agree."""
+    others = sweep.grid.axes[1:]
+    if not others:
+        yield changes(sweep, 0)
+        return
+    values = [value_words(each) for each in others[0].values]
+    told = [(changes(sweep, row), value) for row, value in enumerate(values)]
+    for words, same in groupby((item for item in told if item[0]), key=lambda item: item[0]):
+        span = [value for _, value in same]
+        where = span[0] if len(span) == 1 else f"{span[0]} to {span[-1]}"
+        yield f"{axis_words(others[0])} {where}: {words}"
+
+
+def changes(sweep: Sweep, row: int) -> str:
+    """Return where along the first axis the verdict changes in one row; empty where nothing is known."""
+    first = sweep.grid.axes[0]
+    known = [
+        (value_words(values), sweep.cells[row, column])
+        for column, values in enumerate(first.values)
+        if (row, column) in sweep.cells
+    ]
+    found = [
+        f"{before} → {after} between {low} and {high}"
+        for (low, before), (high, after) in pairwise(known)
+        if before != after
+    ]
+    if found:
+        return f"{', '.join(found)} {axis_words(first)}"
+    return f"{known[0][1]} everywhere" if known else ""
 
 
 def lines(sweep: Sweep) -> Section | None:
@@ -116,7 +131,6 @@ def table(sweep: Sweep) -> Section:
 def row_cells(row: dict[str, object], keys: tuple[str, ...]) -> tuple[Cell, ...]:
     """Return one point and plan."""
     verdict = str(row["verdict"])
-    mark = OVERLOADED if verdict == OVERLOADED else DECISION_MARKS[verdict]
     return (
         *(Cell(one_value(row[key])) for key in keys),  # type: ignore[arg-type]
         Cell(str(row["plan"])),
@@ -124,7 +138,7 @@ def row_cells(row: dict[str, object], keys: tuple[str, ...]) -> tuple[Cell, ...]
         time_cell(row.get("latency_ms_p95")),
         number_cell(row.get("succeeded_share"), 100),
         number_cell(row.get("cost_micros_per_success"), 1),
-        Cell(VERDICTS[verdict], mark),
+        Cell(VERDICTS[verdict], MARKS[verdict]),
     )
 
 

@@ -3,17 +3,19 @@
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 
+from matplotlib import rc_context
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch, Rectangle
 
+from sim.boundary import Cell
 from sim.decide import KEEP_SERIAL, MERGE
 from sim.grid import Axis, Value
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import BLUE, INK, MUTED, ORANGE, PAPER, Look
+from sim.report.figures.style import BLUE, MUTED, ORANGE, PAPER, Look
 from sim.report.shown import trimmed
 from sim.report.words import DECISIONS, OVERLOADED
-from sim.sweep import Sweep
+from sim.sweep import NOT_COMPARED, Sweep
 from sim.verdict import UNDECIDED
 
 MOST_CELLS_A_SIDE = 200
@@ -23,13 +25,15 @@ NOT_LOOKED_AT = "not looked at"
 LOOKS: dict[str, Look] = {
     MERGE: {"facecolor": BLUE, "edgecolor": "none"},
     KEEP_SERIAL: {"facecolor": ORANGE, "edgecolor": "none"},
-    UNDECIDED: {"facecolor": PAPER, "edgecolor": MUTED, "hatch": "....", "linewidth": 0},
-    OVERLOADED: {"facecolor": PAPER, "edgecolor": INK, "hatch": "////", "linewidth": 0},
+    UNDECIDED: {"facecolor": PAPER, "edgecolor": "none", "hatch": "....", "linewidth": 0},
+    OVERLOADED: {"facecolor": PAPER, "edgecolor": "none", "hatch": "////", "linewidth": 0},
 }
 """Two colours that all eyes tell apart, for what is decided; a pattern on white for what is not."""
 
-Run = tuple[int, int, int, str, bool]
-"""Row, first column and the one after the last, verdict, and whether it is inferred."""
+Kind = tuple[str, bool]
+"""A verdict, and whether it is inferred."""
+Block = tuple[int, int, int, int, Kind]
+"""First row and the one after the last, first column and the one after the last, and what they have."""
 
 
 def heat_map(sweep: Sweep) -> Figure:
@@ -38,8 +42,8 @@ def heat_map(sweep: Sweep) -> Figure:
 
     def paint(canvas: Canvas) -> None:
         axes = canvas.subplots()
-        for run in runs(sweep):
-            axes.add_patch(rectangle(run))
+        for block in blocks(sweep):
+            axes.add_patch(rectangle(block))
         axes.set_xlim(-0.5, len(across) - 0.5)
         axes.set_ylim(-0.5, len(up) - 0.5)
         axes.grid(visible=False)
@@ -55,42 +59,60 @@ def heat_map(sweep: Sweep) -> Figure:
 
 
 def can_be_drawn(sweep: Sweep) -> bool:
-    """Return whether it has two axes that are neither lines nor too fine."""
+    """Return whether it has verdicts, and two axes that are neither lines nor too fine."""
     sizes = [len(axis) for axis in sweep.grid.axes]
-    return len(sizes) == 2 and min(sizes) > 1 and max(sizes) <= MOST_CELLS_A_SIDE
+    compared = not sweep.verdicts[NOT_COMPARED]
+    return compared and len(sizes) == 2 and min(sizes) > 1 and max(sizes) <= MOST_CELLS_A_SIDE
 
 
-def runs(sweep: Sweep) -> Iterator[Run]:
-    """Yield stretches of the same verdict along each row: fewer shapes, and no seams between them."""
-    columns, rows = (len(axis) for axis in sweep.grid.axes)
-    for row in range(rows):
-        cells = [(row, column) for column in range(columns)]
-        kinds = [
-            (sweep.cells[cell], False) if cell in sweep.cells else (sweep.inferred.get(cell, ""), True)
-            for cell in cells
-        ]
-        start = 0
-        for (verdict, is_inferred), same in groupby(kinds):
-            length = len(list(same))
-            if verdict:
-                yield row, start, start + length, verdict, is_inferred
-            start += length
+def blocks(sweep: Sweep) -> Iterator[Block]:
+    """Yield rectangles of one kind: stretches of a row, put together with those that are the same above."""
+    height = len(sweep.grid.axes[1])
+    open_blocks: dict[tuple[int, int, Kind], int] = {}
+    for row in range(height + 1):
+        here = set(stretches(sweep, row)) if row < height else set()
+        for stretch in [stretch for stretch in open_blocks if stretch not in here]:
+            start, end, kind = stretch
+            yield open_blocks.pop(stretch), row, start, end, kind
+        for stretch in sorted(here):
+            open_blocks.setdefault(stretch, row)
 
 
-def rectangle(run: Run) -> Rectangle:
-    """Return the shape of a stretch."""
-    row, start, end, verdict, is_inferred = run
-    return Rectangle(
-        (start - 0.5, row - 0.5), end - start, 1, alpha=FAINT if is_inferred else None, **LOOKS[verdict]
-    )
+def stretches(sweep: Sweep, row: int) -> Iterator[tuple[int, int, Kind]]:
+    """Yield from where to where along a row there is one kind; nothing where nothing is known."""
+    start = 0
+    for kind, same in groupby(kind_at(sweep, (row, column)) for column in range(len(sweep.grid.axes[0]))):
+        length = len(list(same))
+        if kind[0]:
+            yield start, start + length, kind
+        start += length
+
+
+def kind_at(sweep: Sweep, cell: Cell) -> Kind:
+    """Return what is known of a cell."""
+    if cell in sweep.cells:
+        return sweep.cells[cell], False
+    return sweep.inferred.get(cell, ""), True
+
+
+def rectangle(block: Block) -> Patch:
+    """Return the shape of a block."""
+    low, high, start, end, (verdict, is_inferred) = block
+    corner, width, height = (start - 0.5, low - 0.5), end - start, high - low
+    # A pattern has the colour that is set when its shape is made.
+    with rc_context({"hatch.color": MUTED}):
+        return Rectangle(corner, width, height, alpha=FAINT if is_inferred else None, **LOOKS[verdict])
 
 
 def legend_handles(sweep: Sweep) -> list[Patch]:
     """Return a sample for each kind of cell that there is."""
     names = DECISIONS | {OVERLOADED: "Overloaded"}
-    handles = [Patch(label=names[verdict], **LOOKS[verdict]) for verdict in LOOKS if sweep.verdicts[verdict]]
-    met = sorted(set(sweep.inferred.values()))
-    handles += [Patch(label=f"{names[verdict]}, inferred", alpha=FAINT, **LOOKS[verdict]) for verdict in met]
+    met = set(sweep.inferred.values())
+    with rc_context({"hatch.color": MUTED}):
+        handles = [Patch(label=names[one], **LOOKS[one]) for one in LOOKS if sweep.verdicts[one]]
+        handles += [
+            Patch(label=f"{names[one]}, inferred", alpha=FAINT, **LOOKS[one]) for one in LOOKS if one in met
+        ]
     if len(sweep.cells) + len(sweep.inferred) < len(sweep.grid):
         handles.append(Patch(label=NOT_LOOKED_AT, facecolor="none", edgecolor=MUTED))
     return handles

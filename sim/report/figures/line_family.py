@@ -152,6 +152,8 @@ def lay_out(axes: Axes, axis: Axis) -> None:
     places = places_of(axis)
     if min(places) > 0 and max(places) >= LOG_FROM_RATIO * min(places):
         axes.set_xscale("log")
+    # All of the axis, where a figure is known in part of it alone too.
+    axes.plot(places, [0.0] * len(places), alpha=0)
     thousands(axes.xaxis)
     axes.set_xlabel(axis_words(axis))
 
