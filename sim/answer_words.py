@@ -1,5 +1,7 @@
 """Answers about capacity in words, for the terminal and for reports alike."""
 
+import math
+
 from sim.interval import Difference
 from sim.policy import PolicyPeriod, PolicyResult
 from sim.policy_table import PolicyLevel
@@ -36,10 +38,23 @@ def anomaly_words(sizing: Sizing) -> list[str]:
     return words
 
 
+def missing_words(sizing: Sizing) -> list[str]:
+    """Return why figures could not be shown, once for each rule."""
+    reasons = {
+        held.rule.subject: held.reason
+        for point in sizing.points
+        for held in point.rules
+        if math.isnan(held.figure.mean)
+    }
+    return [f"{subject}: {reason}" for subject, reason in reasons.items()]
+
+
 def theory_words(sizing: Sizing) -> str:
     """Return what bounds and theory say of the answer."""
     if sizing.by_theory is None:
         return "bounds rule out every value of the range"
+    if sizing.by_theory == sizing.values[0]:
+        return "bounds and theory rule out no value of the range"
     which = "at most" if sizing.largest else "at least"
     return f"by bounds and theory the answer is {which} {sizing.by_theory:g}"
 

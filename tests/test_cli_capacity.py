@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -33,7 +34,7 @@ def test_size_shows_the_answer_first_and_every_candidate() -> None:
     shown = lines(*SIZE, *PARALLEL)
     assert shown[0] == "peak: 40 is the smallest provider.concurrency that meets latency_ms_max <= 300"
     assert shown[1].startswith("with 41 slots the mean latency saves 0.0 ms, worth 0 micros an hour")
-    assert shown[2] == "by bounds and theory the answer is at least 36"
+    assert shown[2] == "bounds and theory rule out no value of the range"
     assert "39 455.0 at least 295.0 1 parallel missed" in shown
     assert "40 295.0 at least 295.0 1 parallel met <-" in shown
     assert shown[-1] == "10 runs of 9 of 9 values; deterministic"
@@ -54,6 +55,32 @@ def test_size_finds_the_largest_load() -> None:
     words = ("--vary", "load.active_requests=8:12", "--slo", "latency_ms_max <= 300", "--largest")
     shown = lines("size", PEAK, *SHORT, *words, *PARALLEL)
     assert shown[0] == "peak: 10 is the largest load.active_requests that meets latency_ms_max <= 300"
+
+
+def test_size_says_why_a_figure_is_missing() -> None:
+    words = ("--vary", "provider.concurrency=40", "--slo", "latency_ms_p99 <= 300", *PARALLEL)
+    shown = lines("size", PEAK, *SHORT, *words, code=1)
+    assert shown[0].startswith("peak: cannot decide within 160 replications whether latency_ms_p99 <= 300")
+    assert shown[1] == ("latency_ms_p99: missing in 1 of 1 replications: needs 1,000 observations, has 240")
+
+
+def test_size_holds_a_rule_of_one_workload_and_one_of_all() -> None:
+    short = [word for place in range(3) for word in ("--set", f"workloads[{place}].load.duration_s=4")]
+    rules = (
+        "--slo",
+        "chain-a:latency_ms_p50 <= 430",
+        "--slo",
+        "utilisation <= 0.5",
+        "--max-replications",
+        "5",
+    )
+    words = ("--vary", "provider.concurrency=12,60", *rules, "--plan", "serial")
+    shown = json_of("size", "scenarios/mix-peak.yaml", *short, *words)
+    assert shown["answer"] == 60
+    assert [[one["verdict"] for one in point["rules"]] for point in shown["curve"]] == [
+        ["missed", "missed"],
+        ["met", "met"],
+    ]
 
 
 def test_size_ends_with_1_where_no_value_does() -> None:
@@ -138,6 +165,7 @@ def test_out_writes_summary_scenario_and_report(name: str, tmp_path: Path) -> No
         assert (folders[0] / file).read_bytes() == (folders[1] / file).read_bytes()
     summary: dict[str, Any] = json.loads((folders[0] / "summary.json").read_text())
     assert summary["scenario_file"] == COMMANDS[name][1]
+    ElementTree.parse(folders[0] / "report.html")
     page = (folders[0] / "report.md").read_text()
     assert f"Command: slotsim {name} {COMMANDS[name][1]}" in page
     assert sim.load_scenario(folders[0] / "scenario.yaml").digest == summary["scenario_sha256"]

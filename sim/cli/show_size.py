@@ -3,7 +3,13 @@
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.answer_words import anomaly_words, effort_words, next_slot_words, theory_words
+from sim.answer_words import (
+    anomaly_words,
+    effort_words,
+    missing_words,
+    next_slot_words,
+    theory_words,
+)
 from sim.cli.figures import BLANK, SHARE, TIME, estimate, number
 from sim.cli.terminal import new_table
 from sim.size_search import SizePoint
@@ -13,7 +19,7 @@ from sim.sizing import Sizing
 def size_parts(sizing: Sizing) -> list[RenderableType]:
     """Return the answer first, then the candidates that were simulated."""
     parts: list[RenderableType] = [f"{sizing.scenario.name}: {sizing.sentence}"]
-    parts += anomaly_words(sizing)
+    parts += [*missing_words(sizing), *anomaly_words(sizing)]
     if sizing.next_slot is not None:
         parts.append(next_slot_words(sizing.next_slot))
     return [*parts, theory_words(sizing), "", curve_table(sizing), "", effort_words(sizing)]

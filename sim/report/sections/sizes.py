@@ -1,6 +1,12 @@
 """The answer of a sizing: how it was found, the curve, and what the next slot is worth."""
 
-from sim.answer_words import anomaly_words, effort_words, next_slot_words, theory_words
+from sim.answer_words import (
+    anomaly_words,
+    effort_words,
+    missing_words,
+    next_slot_words,
+    theory_words,
+)
 from sim.objective import MET, MISSED
 from sim.report.content import Bullets, Cell, Mark, Section, Table
 from sim.report.figures.size_curve import size_curve
@@ -19,11 +25,11 @@ def answer(sizing: Sizing) -> Section:
 
 def answer_words(sizing: Sizing) -> list[str]:
     """Return the answer and its reservations, one sentence each."""
-    words = [sizing.sentence, *anomaly_words(sizing)]
+    words = [sizing.sentence, *missing_words(sizing), *anomaly_words(sizing)]
     if sizing.next_slot is not None:
         words.append(next_slot_words(sizing.next_slot))
     words += [theory_words(sizing), effort_words(sizing)]
-    return [f"{line[:1].upper()}{line[1:]}." for line in words]
+    return [f"{line}." for line in words]
 
 
 def candidates(sizing: Sizing) -> Section:
