@@ -3,8 +3,9 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import fields, replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,12 +15,17 @@ from sim.engine import ALLOCATIONS, ClosedUsers, DrawsExhaustedError, EngineInpu
 from sim.engine import run as run_simpy
 from sim.engine.compiled import run as run_compiled
 from sim.engine.compiled import run_events, serves_in_order, unsupported
+from sim.engine_input import engine_input
 from sim.errors import EngineError
+from sim.scenario import Scenario, load_scenario
 from sim.units import NS_PER_MS
-from tests.engine_inputs import arriving, closed, engine_input, ms
+from sim.workload import draw
+from tests.engine_inputs import arriving, closed, ms
+from tests.engine_inputs import engine_input as input_of
 from tests.strategies import engine_inputs
 
 Engine = Callable[[EngineInput], EngineOutput]
+SCENARIOS = Path(__file__).parent.parent / "scenarios"
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
@@ -62,7 +68,7 @@ def random_input(allocation: str, slots: int, calls: int, requests: int, load: f
     arrival_ns = np.cumsum(np.rint(rng.exponential(gap_ns, requests)).astype(np.int64))
     service_ns = 1 + np.rint(rng.exponential(100 * NS_PER_MS, (requests, calls))).astype(np.int64)
     return replace(
-        engine_input(OpenArrivals(arrival_ns), [1.0] * calls, slots=slots, allocation=allocation),
+        input_of(OpenArrivals(arrival_ns), [1.0] * calls, slots=slots, allocation=allocation),
         service_ns=service_ns,
         join_ns=np.rint(rng.exponential(35 * NS_PER_MS, requests)).astype(np.int64),
     )
@@ -74,28 +80,47 @@ def test_long_random_runs_are_the_same(allocation: str, slots: int, calls: int, 
     assert_engines_agree(random_input(allocation, slots, calls, 2_000, load))
 
 
+def plain_scenarios() -> Iterator[Scenario]:
+    """Yield the shipped scenarios that plain engines run."""
+    for path in sorted(SCENARIOS.glob("*.yaml")):
+        scenario = load_scenario(path)
+        if scenario.is_plain:
+            yield scenario
+
+
+@pytest.mark.slow
+def test_shipped_scenarios_are_the_same() -> None:
+    compared = 0
+    for scenario in plain_scenarios():
+        draws = draw(scenario, 0)
+        for plan in scenario.plans:
+            assert_engines_agree(engine_input(scenario, plan, draws))
+            compared += 1
+    assert compared > 20
+
+
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 def test_many_users_returning_at_once_are_the_same(allocation: str) -> None:
     adaptive = range(2, 21)
-    given_input = engine_input(closed(150, 2_000), slots=40, allocation=allocation, parallel=adaptive)
+    given_input = input_of(closed(150, 2_000), slots=40, allocation=allocation, parallel=adaptive)
     assert_engines_agree(given_input)
 
 
 def test_heaps_grow_and_the_clock_base_moves() -> None:
     # More joins under way than there is room for at first, and gaps that 62 bits hold only piece by piece.
     requests = 1_500
-    many_joins = engine_input(arriving(*range(requests)), [[1]] * requests, slots=1, join_ms=1e6)
+    many_joins = input_of(arriving(*range(requests)), [[1]] * requests, slots=1, join_ms=1e6)
     assert_engines_agree(many_joins)
-    far_apart = engine_input(arriving(*np.arange(40) * 1e11), [[5, 3]] * 40, slots=1_000)
+    far_apart = input_of(arriving(*np.arange(40) * 1e11), [[5, 3]] * 40, slots=1_000)
     assert_engines_agree(far_apart)
     many_thoughts = ClosedUsers(
         tuple((step * NS_PER_MS, users) for step, users in enumerate([3, 0] * 60)), ms([1e6] * 400)
     )
-    assert_engines_agree(engine_input(many_thoughts, [0.1, 0.2], slots=20))
+    assert_engines_agree(input_of(many_thoughts, [0.1, 0.2], slots=20))
 
 
 def test_active_time_beyond_64_bits_is_summed_exactly() -> None:
-    given_input = engine_input(arriving(*[0] * 2_000), [[1e8, 1e8]] * 2_000, slots=40)
+    given_input = input_of(arriving(*[0] * 2_000), [[1e8, 1e8]] * 2_000, slots=40)
     assert run_compiled(given_input).active_integral_ns > 2**63
     assert_engines_agree(given_input)
 
@@ -105,7 +130,7 @@ def test_a_user_who_left_after_its_request_comes_again_with_the_step(engine: Eng
     # Of two users one is wanted from 50 ms on: user 1 leaves at 100 ms, and comes with the step at 150 ms,
     # though it would have thought until 200 ms. User 0 stays, and thinks.
     load = ClosedUsers(((0, 2), (50 * NS_PER_MS, 1), (150 * NS_PER_MS, 2)), ms([100] * 4))
-    out = engine(engine_input(load, [100], slots=2, join_ms=0))
+    out = engine(input_of(load, [100], slots=2, join_ms=0))
     assert out.user.tolist() == [0, 1, 1, 0]
     assert (out.arrival_ns // NS_PER_MS).tolist() == [0, 0, 150, 200]
 
@@ -113,17 +138,17 @@ def test_a_user_who_left_after_its_request_comes_again_with_the_step(engine: Eng
 @pytest.mark.parametrize(
     ("given_input", "expected"),
     [
-        (engine_input(arriving(0, 1), allocation="fifo"), True),
-        (engine_input(arriving(0, 1), [[1], [1]], allocation="max_min", parallel=False), True),
-        (engine_input(arriving(0, 1), allocation="fifo", max_degree=2), True),
-        (engine_input(arriving(0, 1), allocation="fifo", max_degree=1), False),
-        (engine_input(arriving(0, 1), allocation="max_min"), False),
-        (engine_input(arriving(0, 1), allocation="fifo", parallel=False), False),
-        (engine_input(arriving(0, 1), allocation="fifo", parallel=[20]), False),
-        (engine_input(arriving(0, 1), allocation="fifo", dependencies=[(), (0,)]), False),
-        (engine_input(closed(2, 4), allocation="fifo"), False),
-        (engine_input(arriving(0, 1e10), allocation="fifo", slots=2), True),
-        (engine_input(arriving(0, 9e12), allocation="fifo", slots=2), False),
+        (input_of(arriving(0, 1), allocation="fifo"), True),
+        (input_of(arriving(0, 1), [[1], [1]], allocation="max_min", parallel=False), True),
+        (input_of(arriving(0, 1), allocation="fifo", max_degree=2), True),
+        (input_of(arriving(0, 1), allocation="fifo", max_degree=1), False),
+        (input_of(arriving(0, 1), allocation="max_min"), False),
+        (input_of(arriving(0, 1), allocation="fifo", parallel=False), False),
+        (input_of(arriving(0, 1), allocation="fifo", parallel=[20]), False),
+        (input_of(arriving(0, 1), allocation="fifo", dependencies=[(), (0,)]), False),
+        (input_of(closed(2, 4), allocation="fifo"), False),
+        (input_of(arriving(0, 1e10), allocation="fifo", slots=2), True),
+        (input_of(arriving(0, 9e12), allocation="fifo", slots=2), False),
     ],
 )
 def test_only_calls_that_start_in_order_do_without_events(given_input: EngineInput, expected: bool) -> None:
@@ -144,7 +169,7 @@ def test_progress_is_reported_while_a_long_run_goes_on(monkeypatch: pytest.Monke
 
 
 def test_what_does_not_fit_in_64_bits_is_refused() -> None:
-    given_input = engine_input(arriving(*[0] * 600_000), [[1]] * 600_000, slots=1_000_000)
+    given_input = input_of(arriving(*[0] * 600_000), [[1]] * 600_000, slots=1_000_000)
     assert unsupported(given_input) is None
     given_input.service_ns[7] = 2**42 + 1
     with pytest.raises(EngineError) as error:
