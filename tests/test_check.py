@@ -37,7 +37,6 @@ def story(given: EngineInput, broken: Callable[[EngineInput], EngineOutput]) -> 
 
 def broken_model(**methods: Any) -> Callable[[EngineInput], EngineOutput]:
     """Return the SimPy engine with methods of its provider replaced."""
-
     provider: type[Provider] = type("BrokenProvider", (Provider,), methods)
 
     class BrokenModel(Model):

@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,8 @@ from typer.testing import CliRunner
 from sim.cli import app
 from sim.engine import EngineInput, EngineOutput, Progress
 from sim.engine import run as simpy_run
+from sim.scenario import Scenario
+from sim.scenario.model import PlanChoice
 from sim.simulation import Engine, Run, simulate_once
 
 ROOT = Path(__file__).parent.parent
@@ -257,8 +258,11 @@ def test_verify_tells_the_story_of_a_violation(monkeypatch: pytest.MonkeyPatch) 
         finish_ns[-1, 0] += 1
         return replace(out, finish_ns=finish_ns)
 
-    def simulate_late(*args: Any, engine: Engine, **options: Any) -> Run:  # noqa: ARG001
-        return simulate_once(*args, engine=late_by_1_ns, **options)
+    def simulate_late(
+        scenario: Scenario, plan: PlanChoice, replication: int, progress: Progress | None, engine: Engine
+    ) -> Run:
+        assert engine is not late_by_1_ns
+        return simulate_once(scenario, plan, replication, progress, late_by_1_ns)
 
     monkeypatch.setattr("sim.experiment.simulate_once", simulate_late)
     result = CliRunner().invoke(app, ["verify", PEAK, OFF_PEAK, *SHORT, "--json"])
