@@ -56,7 +56,9 @@ def policy(
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
-    """Make the rule by load and hour, and simulate it against always serial and always parallel.
+    """Make the rule by load and hour, and simulate it.
+
+    Always serial and always parallel are simulated beside it, on the same draws.
 
     The table is read by sim.choose_plan, which needs nothing but Python. Ends with 1 where the policy misses
     an objective.

@@ -45,7 +45,9 @@ def sensitivity(
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
-    """Find for every input the value at which the verdict flips, and what 10 % of it do.
+    """Find the value of each input at which the verdict flips.
+
+    Beside it stands what 10 % less and 10 % more of the input do.
 
     Break-even values of the plan arithmetic are exact: for one request at its mean times and its fair share
     of the slots. Failures and arrival rates are not part of it and are simulated.

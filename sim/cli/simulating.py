@@ -102,7 +102,7 @@ def compare(
     engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Simulate scenarios on the same draws: where the verdict flips."""
+    """Simulate scenarios on the same draws and find the flip."""
     from sim.cli.experiments import Given, compared
     from sim.cli.show_comparison import comparison_parts
 

@@ -70,7 +70,9 @@ def size(
     as_json: AsJson = False,
     out: Out = None,
 ) -> None:
-    """Find the smallest value that meets all objectives, or the largest.
+    """Find the fewest slots, or the most load, that keep an SLO.
+
+    Any other number of the scenario may be varied too; the smallest value is found unless --largest is given.
 
     A rule is about the whole run, or about a workload or a period: 'peak:latency_ms_p95 <= 400'. It is met
     when the whole two-sided 95 % interval keeps it. Ends with 1 where no value was shown to meet the rules.
