@@ -160,7 +160,7 @@ def reason(result: Result) -> str:
     measured, words = result.decision.measured, result.decision.reason
     words = words.split(": ", 1)[-1]
     words = words[:1].upper() + words[1:]
-    if measured is None or measured.difference.half_width is None or measured.decision == UNDECIDED:
+    if measured is None or not measured.difference.half_width or measured.decision == UNDECIDED:
         return words
     saved = plus_minus(measured.saved_ms, measured.difference.half_width, 1)
     return f"{words}. Saved: {saved} ms (95 %, {measured.difference.replications:,} replications)"

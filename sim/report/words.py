@@ -160,8 +160,9 @@ def warmup_words(result: Result) -> str:
 
 def attempts_words(result: Result) -> str:
     """Return what drawings of calls leave out where calls may take several attempts; empty where none do."""
-    shared = result.plans[0].runs[0].shared is not None
-    return " Of a call with several attempts the one that counted is drawn." if shared else ""
+    shared = [plan.runs[0].shared for plan in result.plans]
+    several = any(one is not None and one.out.attempts.attempt.any() for one in shared)
+    return " Of a call with several attempts the one that counted is drawn." if several else ""
 
 
 def slug(text: str) -> str:

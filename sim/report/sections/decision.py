@@ -63,9 +63,9 @@ def decision(comparison: Comparison) -> Section:
     )
 
 
-NO_PRICE = (
-    "No drawing of the price over a given reuse ratio: by arithmetic no plan saves time at an extra cost, or "
-    "reuse is what the provider's cache makes of it."
+NO_PRICE = "No drawing of the price: by arithmetic no plan saves time at an extra cost."
+NO_RATIO = (
+    "No drawing of the price over a given reuse ratio: here reuse is what the provider's cache makes of it."
 )
 BASIS_WORDS = (
     "Measured: serial minus parallel mean latency as simulated, queueing for other requests' slots included. "
@@ -232,5 +232,6 @@ def price_drawing(results: Sequence[Result]) -> tuple[Block, ...]:
                 label = f"{result.scenario.name}, {ms(at.evaluation.saved_ms)} ms saved"
                 priced[key] = Priced(label, plan, at.evaluation)
     if not priced:
-        return (Paragraph(NO_PRICE),)
+        caches = any(result.scenario.provider.prefix_cache for result in results)
+        return (Paragraph(NO_RATIO if caches else NO_PRICE),)
     return (price_figure(tuple(priced.values()), results[0].scenario.criteria.max_micros_per_saved_ms),)
