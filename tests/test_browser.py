@@ -71,7 +71,7 @@ def test_it_shows_the_verdict_and_every_drawing(
     assert page.locator("h1").inner_text() == "The verdict flips between 10 and 11 active requests"
     cards = [" ".join(text.split()) for text in page.locator(".card h2").all_inner_texts()]
     assert cards == ["off-peak Merge", "peak Keep serial"]
-    assert page.locator("figure svg").count() == 10
+    assert page.locator("figure svg").count() == 11
     assert all(figure.is_visible() for figure in page.locator("figure svg").all())
     page.close()
 
