@@ -16,8 +16,8 @@ from sim.errors import ArgumentError
     [
         ("simpy", 10**7, EngineChoice(run, "simpy", "asked for")),
         ("compiled", 1, EngineChoice(run_compiled, "compiled", "asked for")),
-        ("auto", WORTH_COMPILING - 1, EngineChoice(run, "simpy", "fewer than 20,000 requests")),
-        ("auto", WORTH_COMPILING, EngineChoice(run_compiled, "compiled", "20,000 requests or more")),
+        ("auto", WORTH_COMPILING - 1, EngineChoice(run, "simpy", "fewer than 30,000 requests")),
+        ("auto", WORTH_COMPILING, EngineChoice(run_compiled, "compiled", "30,000 requests or more")),
     ],
 )
 def test_an_engine_is_chosen_by_name_or_by_size(name: str, requests: int, expected: EngineChoice) -> None:

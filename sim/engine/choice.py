@@ -9,12 +9,12 @@ from sim.errors import ArgumentError
 
 ENGINES = ("auto", "compiled", "simpy")
 
-WORTH_COMPILING = 20_000
+WORTH_COMPILING = 30_000
 """From so many requests on, numba's start-up is paid for.
 
-Measured with two branches under `fair_share`: SimPy simulates 25,000 requests a second; importing numba and
-loading the kernels takes 0.7 s, and compiling them 3 s more the first time ever, which would pay for itself
-only from 90,000 requests on, but from the second run on is there for nothing.
+Measured with two branches, see `make bench`: importing numba and loading a kernel takes the time in which
+SimPy simulates 30,000 requests. Compiling the kernel, which the first run ever does, takes that of 170,000
+in all; from the second run on it is there for nothing.
 """
 
 

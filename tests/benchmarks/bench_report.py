@@ -138,6 +138,8 @@ def facts(results: dict[str, Any]) -> Iterator[str]:
     faster = shown(results["two_threads"])
     yield f"Two replications of W3 on two threads: {faster} times as fast as one by one (wall)."
     for what, size in results.get("peak_bytes_per_request", {}).items():
+        if size is None:
+            continue
         yield f"Peak memory per request, {what}: {size:.0f} bytes, draws included."
 
 
