@@ -134,11 +134,29 @@ class DaskBackend(Backend):
     def __init__(self, address: str) -> None:
         self.address = address
         self._client = connected(address)
+        try:
+            self.wait_for(1)
+        except EngineError:
+            self.close()
+            raise
 
     @property
     def parallelism(self) -> int:
         threads: dict[str, int] = self._client.nthreads()
         return max(1, sum(threads.values()))
+
+    def wait_for(self, workers: int) -> None:
+        """Wait until so many workers are there.
+
+        Raises
+        ------
+        EngineError
+            They are not within ten seconds.
+        """
+        try:
+            self._client.wait_for_workers(workers, timeout=SECONDS_FOR_WORKERS)
+        except TimeoutError as error:
+            raise EngineError(f"Dask at {self.address}: the scheduler has too few workers") from error
 
     def map(
         self, function: Callable[..., Outcome], items: Iterable[Item], given: tuple[Any, ...] = ()
@@ -205,7 +223,7 @@ def run_task(
 
 
 def connected(address: str) -> "Client":
-    """Return a connection to a scheduler that has a worker."""
+    """Return a connection to a scheduler."""
     try:
         from distributed import Client  # noqa: PLC0415  an extra, and slow to import
     except ImportError:
@@ -219,11 +237,6 @@ def connected(address: str) -> "Client":
         client = Client(address, timeout=SECONDS_TO_CONNECT, set_as_default=False)
     except Exception as error:  # whatever speaks there may answer anything
         raise EngineError(f"Dask at {address}: no scheduler answers there") from error
-    try:
-        client.wait_for_workers(1, timeout=SECONDS_FOR_WORKERS)
-    except TimeoutError as error:
-        client.close()
-        raise EngineError(f"Dask at {address}: the scheduler has no workers") from error
     return client
 
 

@@ -16,7 +16,7 @@ from sim.boundary import search as search_borders
 from sim.engine import Progress
 from sim.engine_use import engine_for
 from sim.errors import ArgumentError, Fault, InputError
-from sim.experiment import simulate
+from sim.experiment import WORTH_WORKERS, simulate
 from sim.grid import Grid, Point
 from sim.plan_result import PlanResult
 from sim.point_store import PointStore, Row
@@ -35,6 +35,8 @@ HALF_WIDTH = "_half_width_95"
 SECONDS_PER_TASK = 1.0
 """What tasks on other processes should take: long beside their way there and back, short beside the sweep."""
 MOST_POINTS_PER_TASK = 500
+REQUESTS_LIKE_A_POINT = 1_000
+"""What a point takes beside its requests, as a number of requests."""
 
 
 @dataclass(frozen=True)
@@ -187,8 +189,13 @@ def verdict_at(store: PointStore, point: Point) -> str:
 
 def engine_of_points(scenario: Scenario, grid: Grid, engine: str) -> "EngineOfPoints":
     """Return what chooses the engine of each point; `auto` goes by the size of the whole grid."""
-    requests = sum(expected_requests(part) for part in scenario.parts) * len(scenario.plans)
-    return EngineOfPoints(engine, requests * scenario.experiment.replications * len(grid))
+    return EngineOfPoints(engine, requests_of_point(scenario) * len(grid))
+
+
+def requests_of_point(scenario: Scenario) -> int:
+    """Return about how many requests a point simulates, all its plans and replications together."""
+    runs = len(scenario.plans) * scenario.experiment.replications
+    return runs * sum(expected_requests(part) for part in scenario.parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,7 +285,8 @@ class PointCrew:
         """Simulate those of the points that the store lacks."""
         missing = [point for point in points if point not in self.store]
         self._count(len(points) - len(missing))
-        backend = backend_for(self.workers, len(missing))
+        size = len(missing) * (REQUESTS_LIKE_A_POINT + requests_of_point(self.scenario))
+        backend = backend_for(self.workers, len(missing), worth_processes=size >= WORTH_WORKERS)
         groups, stored = Groups(missing, backend), 0
         for rows, seconds in backend.map(simulate_points, groups, (self.scenario, self.engine)):
             for point, each in zip(missing[stored : stored + len(rows)], rows, strict=True):

@@ -57,6 +57,9 @@ def end_quietly(text: str) -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
+NAMES: dict[Any, str] = {map_verdicts: "map"}
+"""Commands whose function has another name than they."""
+
 app = typer.Typer(
     cls=Commands,
     add_completion=False,
@@ -74,13 +77,13 @@ for command in (
     sensitivity,
     policy,
     sweep,
+    map_verdicts,
     report,
     verify,
     validate,
     schema,
 ):
-    app.command()(command)
-app.command("map")(map_verdicts)
+    app.command(NAMES.get(command))(command)
 
 
 def show_version(wanted: bool) -> None:

@@ -65,7 +65,7 @@ def sweep(
     engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Simulate a scenario at every combination of values, each plan, into one table.
+    """Simulate every combination of values into one table.
 
     Points are kept in the folder as they are done: the same command goes on where it was stopped.
     """
@@ -106,7 +106,7 @@ def map_verdicts(
     engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
-    """Draw the map of verdicts over two values: where to merge, and where to keep serial.
+    """Draw the map of where to merge and where to keep serial.
 
     Serial and parallel are simulated, or the plans named. Points are kept as they are done, as by sweep.
     """
