@@ -157,6 +157,7 @@ def plot(results: dict[str, Any], path: Path) -> None:
     axes.set_yticks(np.arange(len(names)) + height, names)
     axes.invert_yaxis()
     axes.set_xscale("log")
+    axes.set_xlim(left=1_000)
     axes.set_xlabel("requests per second and core (20 slots)")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
