@@ -42,7 +42,7 @@ def test_its_commands_exist_with_their_options(words: list[str]) -> None:
 
 def test_its_table_of_commands_has_every_command() -> None:
     assert re.findall(r"^\| `slotsim (\w+)", TEXT, re.MULTILINE) == [
-        command.callback.__name__ for command in app.registered_commands if command.callback
+        command.name or command.callback.__name__ for command in app.registered_commands if command.callback
     ]
 
 
