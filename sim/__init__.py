@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 from sim.choose_plan import choose_plan as choose_plan
 
 if TYPE_CHECKING:
+    from sim.backend import DaskBackend as DaskBackend
+    from sim.backend import LocalBackend as LocalBackend
     from sim.capacity import flip as flip
     from sim.capacity import gains as gains
     from sim.choose_plan import load_policy as load_policy
@@ -28,9 +30,12 @@ if TYPE_CHECKING:
     from sim.schedule import schedule_branches as schedule_branches
     from sim.sensitivity import sensitivities as sensitivities
     from sim.sizing import size as size
+    from sim.sweeping import sweep as sweep
 
 HOME = {
     "Branch": "sim.plan",
+    "DaskBackend": "sim.backend",
+    "LocalBackend": "sim.backend",
     "ParallelPlan": "sim.plan",
     "Precision": "sim.experiment",
     "Scenario": "sim.scenario",
@@ -51,6 +56,7 @@ HOME = {
     "shared_context_tokens": "sim.cost",
     "simulate": "sim.experiment",
     "size": "sim.sizing",
+    "sweep": "sim.sweeping",
 }
 
 __all__ = list(HOME)

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.sweep import HALF_WIDTH, Sweep
+from sim.sweeping import HALF_WIDTH, Sweep
 
 ROWS_AT_A_TIME = 10_000
 Kinds = dict[str, set[type]]

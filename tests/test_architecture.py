@@ -42,7 +42,7 @@ STAGES = (
     ("experiment",),
     ("boundary", "capacity"),
     ("comparison",),
-    ("grid", "point_store", "sweep", "sweep_table"),
+    ("grid", "point_store", "sweeping", "sweep_table"),
     ("verification",),
     ("size_theory", "candidate"),
     ("size_search",),

@@ -10,15 +10,15 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
-import sim.sweep
+import sim.sweeping
 from sim.errors import ArgumentError, InputError
 from sim.experiment import simulate
 from sim.grid import Grid
 from sim.interval import estimate
 from sim.point_store import NAME
 from sim.scenario import Scenario, load_scenario
-from sim.sweep import sweep
 from sim.sweep_table import write_csv, write_parquet
+from sim.sweeping import sweep
 from tests.small_scenarios import ROOT
 
 PEAK = str(ROOT / "scenarios" / "peak.yaml")
@@ -124,7 +124,7 @@ def test_more_values_simulate_only_what_is_new(
         simulated.append(scenario.to_dict()["load"]["active_requests"])
         return simulate(scenario, **more)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(sim.sweep, "simulate", counting)
+    monkeypatch.setattr(sim.sweeping, "simulate", counting)
     done = sweep(peak, {"load.active_requests": range(9, 13)}, out=tmp_path, workers=1)
     assert (simulated, done.reused) == ([11, 12], 2)
 
@@ -172,7 +172,7 @@ def test_a_killed_sweep_goes_on_with_the_missing_points(peak: Scenario, tmp_path
 
 
 def test_a_search_agrees_with_a_scan_and_simulates_fewer(peak: Scenario) -> None:
-    grid = Grid.parsed(["load.active_requests=1:24", "workflow.shared_context.prefix_reuse_ratio=0:0.9:0.05"])
+    grid = Grid.parsed(["load.active_requests=1:60"])
     scanned, searched = sweep(peak, grid, workers=1), sweep(peak, grid, search=True, workers=1)
     assert scanned.cells == searched.cells | searched.inferred
     assert len(searched.cells) < len(scanned.cells) / 2

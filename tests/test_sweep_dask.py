@@ -13,8 +13,8 @@ from sim.backend import DaskBackend
 from sim.errors import EngineError
 from sim.grid import Grid
 from sim.scenario import Scenario, load_scenario
-from sim.sweep import sweep
 from sim.sweep_table import write_parquet
+from sim.sweeping import sweep
 from tests.small_scenarios import ROOT
 
 pytest.importorskip("distributed")

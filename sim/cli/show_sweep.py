@@ -8,7 +8,7 @@ from sim.cli.terminal import new_table
 from sim.point_store import Row
 from sim.report.figures.heat_map import one_value
 from sim.report.swept import MOST_AXES_DRAWN, change_sentences, headline
-from sim.sweep import NOT_COMPARED, Sweep
+from sim.sweeping import NOT_COMPARED, Sweep
 
 MOST_ROWS = 100
 FIGURES = {

@@ -28,7 +28,7 @@ from sim.cli.terminal import complain, json_text, progress, say, say_json, wrote
 if TYPE_CHECKING:
     from sim.grid import Grid
     from sim.scenario import Scenario
-    from sim.sweep import Sweep
+    from sim.sweeping import Sweep
 
 MAP_PLANS = ["serial", "parallel"]
 MOST_SCANNED = 2_500
@@ -143,7 +143,7 @@ def swept(
     quiet: bool,
 ) -> "Sweep":
     """Simulate the points that the folder lacks, with their progress shown."""
-    from sim.sweep import sweep as simulate_points
+    from sim.sweeping import sweep as simulate_points
 
     with progress(len(grid), "points", quiet=quiet) as report:
         return simulate_points(

@@ -15,7 +15,7 @@ from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, MUTED, ORANGE, PAPER, Look
 from sim.report.shown import trimmed
 from sim.report.words import DECISIONS, OVERLOADED
-from sim.sweep import NOT_COMPARED, Sweep
+from sim.sweeping import NOT_COMPARED, Sweep
 from sim.verdict import UNDECIDED
 
 MOST_CELLS_A_SIDE = 200

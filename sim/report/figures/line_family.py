@@ -26,7 +26,7 @@ from sim.report.figures.style import (
     thousands,
 )
 from sim.report.words import OVERLOADED
-from sim.sweep import HALF_WIDTH, Sweep
+from sim.sweeping import HALF_WIDTH, Sweep
 
 MOST_LINES = 6
 LOG_FROM_RATIO = 50

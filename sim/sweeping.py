@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 from sim.backend import Backend, Workers, backend_for
 from sim.boundary import Cell, inferred
 from sim.boundary import search as search_borders
-from sim.engine import Progress
-from sim.engine_use import engine_for
+from sim.engine import Progress, select_engine
+from sim.engine_use import beyond_plain
 from sim.errors import ArgumentError, Fault, InputError
 from sim.experiment import WORTH_WORKERS, simulate
 from sim.grid import Grid, Point
@@ -34,6 +34,8 @@ HALF_WIDTH = "_half_width_95"
 """What the column with the half-width of a figure's 95 % interval ends with."""
 SECONDS_PER_TASK = 1.0
 """What tasks on other processes should take: long beside their way there and back, short beside the sweep."""
+TASKS_PER_S = 50
+"""So many tasks a scheduler hands out without becoming what everything waits for."""
 MOST_POINTS_PER_TASK = 500
 REQUESTS_LIKE_A_POINT = 1_000
 """What a point takes beside its requests, as a number of requests."""
@@ -188,8 +190,11 @@ def verdict_at(store: PointStore, point: Point) -> str:
 
 
 def engine_of_points(scenario: Scenario, grid: Grid, engine: str) -> "EngineOfPoints":
-    """Return what chooses the engine of each point; `auto` goes by the size of the whole grid."""
-    return EngineOfPoints(engine, requests_of_point(scenario) * len(grid))
+    """Return what chooses the engine of each point; `auto` goes by the size of the whole grid.
+
+    It is settled here, so that it does not depend on what a worker has installed.
+    """
+    return EngineOfPoints(engine, select_engine(engine, requests_of_point(scenario) * len(grid)).name)
 
 
 def requests_of_point(scenario: Scenario) -> int:
@@ -200,14 +205,23 @@ def requests_of_point(scenario: Scenario) -> int:
 
 @dataclass(frozen=True, slots=True)
 class EngineOfPoints:
-    """Chooses the engine of each point: the one asked for, in a sweep of so many requests."""
+    """Chooses the engine of each point.
 
-    name: str
-    requests: int
+    Parameters
+    ----------
+    asked
+        What the sweep was asked for.
+    settled
+        What that comes to for points that every engine runs.
+    """
+
+    asked: str
+    settled: str
 
     def at(self, scenario: Scenario) -> str:
         """Return the name of the engine that runs a point's scenario."""
-        return engine_for(scenario, self.name, self.requests)
+        lacking = self.asked == "auto" and any(beyond_plain(scenario))
+        return "simpy" if lacking else self.settled
 
 
 def header_of(scenario: Scenario) -> dict[str, Any]:
@@ -238,13 +252,17 @@ def at_point(scenario: Scenario, point: Point, origin: str | None = None) -> Sce
 
 
 class Groups:
-    """Points put together into tasks, as many as take about a second by what was measured so far."""
+    """Points put together into tasks, as many as take about a second by what was measured so far.
+
+    Longer with more workers than a scheduler can give a task every second.
+    """
 
     def __init__(self, points: Sequence[Point], backend: Backend) -> None:
         self.points = points
         # In this process a task has no way to go, and every point should be stored at once.
         self.most = 1 if backend.in_process else MOST_POINTS_PER_TASK
         self.tasks = backend.parallelism
+        self.seconds = max(SECONDS_PER_TASK, self.tasks / TASKS_PER_S)
         self.seconds_per_point = math.inf
 
     def __iter__(self) -> Iterator[list[Point]]:
@@ -256,7 +274,7 @@ class Groups:
 
     def _size(self, left: int) -> int:
         fair = math.ceil(left / (2 * self.tasks))
-        return max(1, min(self.most, fair, int(SECONDS_PER_TASK / self.seconds_per_point)))
+        return max(1, min(self.most, fair, int(self.seconds / self.seconds_per_point)))
 
     def measured(self, points: int, seconds: float) -> None:
         """Take note of how long a task took."""
