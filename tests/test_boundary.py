@@ -6,7 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sim.capacity
 from sim.boundary import COARSE, Cell, inferred, search
+from sim.capacity import flip
+from sim.scenario import load_scenario
+from tests.small_scenarios import ROOT
 
 
 def counted(rule: Callable[[Cell], str]) -> tuple[list[Cell], Callable[[Sequence[Cell]], list[str]]]:
@@ -62,3 +66,16 @@ def test_what_is_known_is_not_asked() -> None:
     asked, label = counted(lambda _: "keep")
     search(1, 9, label, known={(0, 4): "keep"})
     assert (0, 4) not in asked
+
+
+def test_a_flip_in_a_large_range_is_found_without_simulating_all_of_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sim.capacity, "MOST_LEVELS_SCANNED", 30)
+    peak = load_scenario(ROOT / "scenarios" / "peak.yaml")
+    table = flip(peak, active=range(1, 41), allocations=["fair_share"], requests_per_user=10, workers=1)
+    assert table.sentences() == ["fair_share: merge -> keep-serial between 10 and 11 active requests"]
+    values = [level.value for level in table.levels]
+    assert {9, 10, 11, 12} <= set(values)
+    assert values == sorted(set(values))
+    assert len(values) < 20
