@@ -107,11 +107,13 @@ class LocalBackend(Backend):
             return
         from joblib.externals.loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
 
+        # A process that has grown is replaced; nothing is lost, so nobody needs to hear of it.
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
         try:
             with Parallel(n_jobs=self.workers, return_as="generator") as parallel:
                 yield from parallel(delayed(function)(*given, item) for item in items)
-        except TerminatedWorkerError:
-            raise EngineError("a worker process was killed, perhaps for want of memory") from None
+        except TerminatedWorkerError as error:
+            raise EngineError("a worker process was killed, perhaps for want of memory") from error
 
 
 class DaskBackend(Backend):

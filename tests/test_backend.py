@@ -10,10 +10,19 @@ import pytest
 from sim.backend import Backend, DaskBackend, LocalBackend, backend_for
 from sim.errors import EngineError
 
+KEPT: list[bytearray] = []
+
 
 def process_of(_: int) -> int:
     """Return the process that this runs in."""
     return os.getpid()
+
+
+def grow(megabytes: int) -> int:
+    """Keep more and more memory, for a while."""
+    KEPT.append(bytearray(megabytes * 1_000_000))
+    time.sleep(1.1)
+    return megabytes
 
 
 def end_process(_: int) -> None:
@@ -50,6 +59,10 @@ def test_items_are_taken_when_there_is_a_worker_for_them() -> None:
 def test_what_a_task_raises_is_raised(workers: int) -> None:
     with pytest.raises(ValueError, match="invalid literal"):
         list(LocalBackend(workers).map(int, ["1", "x", "3"]))
+
+
+def test_a_process_that_grows_is_replaced_without_a_word() -> None:
+    assert list(LocalBackend(2).map(grow, [1, 1, 350, 350, 1, 1, 1, 1])) == [1, 1, 350, 350, 1, 1, 1, 1]
 
 
 def test_a_lost_process_is_one_line() -> None:
