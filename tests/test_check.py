@@ -14,7 +14,7 @@ from sim.check import CheckReport, check_run
 from sim.check.list_scheduler import check_list_scheduler
 from sim.check.timeline import RangeExtremes, timeline
 from sim.engine import EngineInput, EngineOutput, run
-from sim.engine.call_queue import Call, CallQueue
+from sim.engine.call_queue import BelowCap, Call, Place
 from sim.engine.provider import Provider
 from sim.engine.simpy_model import Model
 from sim.errors import CheckError
@@ -55,19 +55,18 @@ def keep_slot_free(self: Provider, call: Call) -> None:
     heappush(self.free, (self.env.now, call.slot))
 
 
-class LastInFirstOut(CallQueue):
+class LastInFirstOut(BelowCap):
     """Serves whoever came last."""
 
-    def first(self, cap: int) -> Call | None:
-        entries = [entry for heap in self.by_held for entry in heap if entry[1].is_queued]
-        eligible = [entry for entry in entries if entry[1].request.held < cap]
-        return max(eligible)[1] if eligible else None
+    def first(self, cap: int) -> Place | None:
+        requests = [place[-1].request for line in self.lines for place in line]
+        eligible = [request for request in requests if request.waiting and request.held < cap]
+        return max((request.waiting[0] for request in eligible), default=None)
 
 
 def last_in_first_out(self: Provider, *args: Any) -> None:
     Provider.__init__(self, *args)
     self.queue = LastInFirstOut(self.given.calls_per_request)
-    self.first = self.queue.first
 
 
 def one_nanosecond_longer(given: EngineInput) -> EngineOutput:

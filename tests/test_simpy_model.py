@@ -1,6 +1,7 @@
 """The SimPy model against hand-worked traces and the expected table of the contract."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.engine import ClosedUsers, DrawsExhaustedError, EngineOutput, run
+from sim.engine.call_queue import BelowCap, FewestHeld, InLine, call_queue
 from sim.schedule import list_schedule
 from sim.units import NS_PER_MS, IntArray
 from tests.engine_inputs import arriving, closed, engine_input, ms
@@ -80,6 +82,19 @@ def test_max_degree_lowers_the_cap_under_every_allocation() -> None:
     for allocation in ("fair_share", "fifo", "max_min"):
         out = run(engine_input(arriving(0), [10, 10, 10], allocation=allocation, max_degree=2, join_ms=0))
         assert in_ms(out.latency_ns) == [20]
+
+
+def test_calls_wait_in_one_line_only_where_no_cap_can_hold_them_back() -> None:
+    def queue(**changes: Any) -> type:
+        return type(call_queue(engine_input(arriving(0), [10, 10], **changes)))
+
+    assert queue(allocation="fifo") is queue(allocation="fifo", max_degree=2) is InLine
+    assert queue(allocation="fifo", max_degree=1) is BelowCap
+    assert queue(allocation="fair_share") is BelowCap
+    assert queue(allocation="max_min") is FewestHeld
+    # A request that never has two calls under way cannot reach a cap.
+    assert queue(allocation="max_min", slots=1) is queue(allocation="fair_share", parallel=False) is InLine
+    assert type(call_queue(engine_input(arriving(0), [10], allocation="max_min"))) is InLine
 
 
 def test_serial_runs_the_lowest_ready_branch_and_has_no_join() -> None:

@@ -1,90 +1,157 @@
 """The calls that wait for a slot, found without scanning them.
 
-Calls queue in the order (ready time, request number, call index). Who may be served depends on how many
-slots a call's request holds, so there is one heap for each number of held slots. A call whose request's
-holding changes is pushed again where it now belongs; the old entry is skipped when it comes up.
+Calls queue in the order (ready time, request number, call index). `InLine` serves just so, where no cap can
+hold a request back. Elsewhere who may be served depends on how many slots a request holds: `BelowCap` and
+`FewestHeld` keep one line for each number of held slots.
 """
 
 from heapq import heappop, heappush
 
 import simpy
 
+from sim.engine.clock import Clock
 from sim.engine.graph import Graph
+from sim.engine.interface import EngineInput
 
 
 class Request:
     """One request in flight: what it holds, what it waits for, what it still has to do."""
 
-    __slots__ = ("blockers", "branches_done", "graph", "held", "number", "queued", "remaining")
+    __slots__ = ("blockers", "graph", "held", "join_ns", "joined", "number", "remaining", "waiting")
 
-    def __init__(self, number: int, graph: Graph, branches_done: simpy.Event) -> None:
+    def __init__(self, env: Clock, number: int, graph: Graph, join_ns: int) -> None:
         self.number = number
         self.graph = graph
         self.blockers = graph.blockers.copy()
         self.remaining = graph.calls
-        self.branches_done = branches_done
+        self.join_ns = join_ns
+        self.joined = env.event()
         self.held = 0
-        self.queued: list[Call] = []
+        self.waiting: list[Place] = []
 
 
-class Call:
-    """One execution of a branch, from the moment it is ready."""
+class Call(simpy.Event):
+    """One execution of a branch, from the moment it is ready. As an event, it happens when it finishes.
 
-    __slots__ = ("index", "is_queued", "key", "request", "slot", "start_ns")
+    `row` is its row in the table of calls, which is in order of (request number, call index).
+    """
 
-    def __init__(self, request: Request, index: int, ready_ns: int) -> None:
+    def __init__(self, env: Clock, request: Request, index: int, row: int) -> None:
+        super().__init__(env)
         self.request = request
         self.index = index
-        self.key = (ready_ns, request.number, index)
-        self.is_queued = True
-        self.slot = -1
+        self.row = row
+        self.ready_ns = env.now
         self.start_ns = -1
+        self.slot = -1
 
 
-Entry = tuple[tuple[int, int, int], Call]
+Place = tuple[int, int, Call]
+"""A call's place in queue order: its ready time, its row, and the call itself."""
 
 
-class CallQueue:
-    """Waiting calls by the number of slots that their request holds."""
+class InLine:
+    """The first call in queue order, whatever its request holds."""
 
-    def __init__(self, calls_per_request: int) -> None:
-        self.by_held: list[list[Entry]] = [[] for _ in range(calls_per_request + 1)]
+    def __init__(self) -> None:
         self.length = 0
+        self.line: list[Place] = []
 
     def push(self, call: Call) -> None:
         """Queue a call that has just become ready."""
         self.length += 1
-        call.request.queued.append(call)
-        heappush(self.by_held[call.request.held], (call.key, call))
+        heappush(self.line, (call.ready_ns, call.row, call))
 
-    def remove(self, call: Call) -> None:
-        """Take out a call that is being served; its entries are dropped when they come up."""
+    def take(self, _cap: int) -> Call | None:
+        """Take out the call that a free slot goes to, if any waits."""
+        if not self.line:
+            return None
         self.length -= 1
-        call.is_queued = False
-        call.request.queued.remove(call)
+        return heappop(self.line)[-1]
 
-    def holding_changed(self, request: Request) -> None:
-        """File the request's waiting calls under what it now holds."""
-        for call in request.queued:
-            heappush(self.by_held[request.held], (call.key, call))
+    def gave_back(self, request: Request) -> None:
+        """Nobody's turn depends on what a request holds."""
 
-    def first(self, cap: int) -> Call | None:
-        """Return the first call in queue order whose request holds fewer than `cap` slots."""
-        heads = [head for held in range(min(cap, len(self.by_held))) if (head := self._head(held))]
-        return min(heads)[1] if heads else None
 
-    def first_holding_fewest(self, cap: int) -> Call | None:
-        """Return the first call, in queue order, of those whose request holds fewest slots, below `cap`."""
-        for held in range(min(cap, len(self.by_held))):
-            if head := self._head(held):
-                return head[1]
+class BelowCap:
+    """The first call in queue order whose request holds fewer slots than the cap.
+
+    A request stands in the line of those that hold as many slots as it does, at the place of its first
+    waiting call. The places where it stood before are skipped when they come up.
+    """
+
+    def __init__(self, calls_per_request: int) -> None:
+        self.length = 0
+        self.lines: list[list[Place]] = [[] for _ in range(calls_per_request + 1)]
+
+    def push(self, call: Call) -> None:
+        """Queue a call that has just become ready."""
+        self.length += 1
+        request = call.request
+        place = (call.ready_ns, call.row, call)
+        heappush(request.waiting, place)
+        if request.waiting[0] is place:
+            heappush(self.lines[request.held], place)
+
+    def take(self, cap: int) -> Call | None:
+        """Take out the call that a free slot goes to, if the cap lets any have it."""
+        first = self.first(cap)
+        if first is None:
+            return None
+        self.length -= 1
+        call = first[-1]
+        heappop(call.request.waiting)
+        self.now_holds(call.request, call.request.held + 1)
+        return call
+
+    def gave_back(self, request: Request) -> None:
+        """Count one slot less of those that a request holds."""
+        self.now_holds(request, request.held - 1)
+
+    def now_holds(self, request: Request, held: int) -> None:
+        """Let a request that still waits change lines."""
+        request.held = held
+        if request.waiting:
+            heappush(self.lines[held], request.waiting[0])
+
+    def first(self, cap: int) -> Place | None:
+        """Return the first place in queue order of the requests that hold fewer than `cap` slots."""
+        first = None
+        for held in range(min(cap, len(self.lines))):
+            head = self.head(held)
+            if head and (first is None or head < first):
+                first = head
+        return first
+
+    def head(self, held: int) -> Place | None:
+        """Return the first place of the requests that hold so many slots."""
+        line = self.lines[held]
+        while line:
+            request = line[0][-1].request
+            if request.held == held and request.waiting and request.waiting[0] is line[0]:
+                return line[0]
+            heappop(line)
         return None
 
-    def _head(self, held: int) -> Entry | None:
-        heap = self.by_held[held]
-        while heap:
-            call = heap[0][1]
-            if call.is_queued and call.request.held == held:
-                return heap[0]
-            heappop(heap)
+
+class FewestHeld(BelowCap):
+    """The first call in queue order of those whose request holds fewest slots, below the cap."""
+
+    def first(self, cap: int) -> Place | None:
+        """Return the first place of the requests that hold fewest slots."""
+        for held in range(min(cap, len(self.lines))):
+            if head := self.head(held):
+                return head
         return None
+
+
+CallQueue = InLine | BelowCap
+
+
+def call_queue(given: EngineInput) -> CallQueue:
+    """Return the queue of a run's allocation."""
+    calls = given.calls_per_request
+    at_once = min(given.slots, calls) if given.runs_parallel_at[1:].any() else 1
+    if at_once == 1 or (given.allocation == "fifo" and given.cap(active=1) >= at_once):
+        return InLine()
+    return FewestHeld(calls) if given.allocation == "max_min" else BelowCap(calls)

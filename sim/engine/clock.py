@@ -19,6 +19,12 @@ class Clock(simpy.Environment):
     def __init__(self) -> None:
         super().__init__(initial_time=0)
 
+    def complete(self, event: simpy.Event, delay: int) -> None:
+        """Let an event happen `delay` nanoseconds from now, among the completions of that instant."""
+        event._ok = True
+        event._value = None
+        self.schedule(event, delay=delay)
+
     if TYPE_CHECKING:
 
         @property

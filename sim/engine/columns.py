@@ -53,12 +53,10 @@ class CallColumns:
 
     def record(self, call: Call, now_ns: int) -> None:
         """Note a call that finishes now."""
-        ready_ns, number, index = call.key
-        at = number * self.calls_per_request + index
-        self.ready_ns[at] = ready_ns
-        self.start_ns[at] = call.start_ns
-        self.finish_ns[at] = now_ns
-        self.slot[at] = call.slot
+        self.ready_ns[call.row] = call.ready_ns
+        self.start_ns[call.row] = call.start_ns
+        self.finish_ns[call.row] = now_ns
+        self.slot[call.row] = call.slot
 
     def arrays(self, requests: int) -> dict[str, Any]:
         """Return the columns by name, each of shape (requests, calls)."""

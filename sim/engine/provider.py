@@ -4,7 +4,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from sim.engine.call_queue import Call, CallQueue, Request
+from sim.engine.call_queue import Call, Request, call_queue
 from sim.engine.clock import DISPATCH, Clock, Moment
 from sim.engine.interface import EngineInput
 
@@ -16,15 +16,15 @@ class Provider:
         self.env = env
         self.given = given
         self.finished = finished
-        self.queue = CallQueue(given.calls_per_request)
+        self.queue = call_queue(given)
+        self.calls_per_request = given.calls_per_request
         # (free since, slot): the slot free longest is granted first, ties to the lowest index.
         self.free: list[tuple[int, int]] = [(0, slot) for slot in range(given.slots)]
-        self.service_ns: list[list[int]] = given.service_ns.tolist()
+        self.service_ns: list[int] = given.service_ns.ravel().tolist()
         self.active = 0
         self.active_integral_ns = 0
         self.active_since_ns = 0
         self.dispatch_is_due = False
-        self.first = self.queue.first_holding_fewest if given.allocation == "max_min" else self.queue.first
 
     def enter(self) -> None:
         """Count one more active request."""
@@ -37,41 +37,34 @@ class Provider:
         self.active -= 1
         self._plan_dispatch()
 
-    def ask(self, request: Request, call: int) -> None:
+    def ask(self, request: Request, index: int) -> None:
         """Queue a call that is ready now."""
-        self.queue.push(Call(request, call, self.env.now))
+        row = request.number * self.calls_per_request + index
+        self.queue.push(Call(self.env, request, index, row))
         self._plan_dispatch()
 
     def dispatch(self, _event: Any) -> None:
         """Grant free slots to the calls that the allocation picks, until either runs out."""
         self.dispatch_is_due = False
-        if self.active == 0:
-            return
         cap = self.given.cap(self.active)
-        while self.free and (call := self.first(cap)) is not None:
+        while self.free and (call := self.queue.take(cap)):
             self.grant(call)
 
     def grant(self, call: Call) -> None:
-        """Start a queued call on the slot that has been free longest."""
-        request = call.request
-        self.queue.remove(call)
+        """Start a call on the slot that has been free longest."""
         call.slot = heappop(self.free)[1]
         call.start_ns = self.env.now
-        request.held += 1
-        self.queue.holding_changed(request)
-        service = self.env.timeout(self.service_ns[request.number][call.index], call)
-        service.callbacks.append(self._finish)
+        call.callbacks.append(self._finish)
+        self.env.complete(call, self.service_ns[call.row])
 
-    def _finish(self, event: Any) -> None:
-        call: Call = event.value
+    def _finish(self, call: Any) -> None:
         heappush(self.free, (self.env.now, call.slot))
-        call.request.held -= 1
-        self.queue.holding_changed(call.request)
+        self.queue.gave_back(call.request)
         self._plan_dispatch()
         self.finished(call)
 
     def _plan_dispatch(self) -> None:
-        if self.queue.length and not self.dispatch_is_due:
+        if self.queue.length and self.free and not self.dispatch_is_due:
             self.dispatch_is_due = True
             Moment(self.env, DISPATCH).callbacks.append(self.dispatch)
 

@@ -32,7 +32,10 @@ class Model:
         self.provider = self.provider_class(self.env, given, self.call_finished)
         self.source = self.make_source()
         self.graphs = (chain_graph(given.serial_order), dependency_graph(given.dependencies))
-        self.join_ns = given.join_ns.tolist()
+        self.join_ns: list[int] = given.join_ns.tolist()
+        self.runs_parallel_at: list[bool] = given.runs_parallel_at.tolist()
+        # A plan that is the same at every share need not wait until the arrivals of its instant are counted.
+        self.share_decides = len(set(self.runs_parallel_at[1:])) > 1
         self.settled_event: simpy.Event | None = None
         self.completed = 0
         self.requests = RequestColumns()
@@ -62,14 +65,14 @@ class Model:
     def request(self, number: int, user: int) -> Generator[simpy.Event, Any, None]:
         """Run one request: arrive, choose the plan, run the branches, join, complete."""
         self.provider.enter()
-        yield self.settled()
+        if self.share_decides:
+            yield self.settled()
         parallel = self.chooses_parallel()
-        request = Request(number, self.graphs[parallel], self.env.event())
+        join_ns = self.join_ns[number] if parallel else 0
+        request = Request(self.env, number, self.graphs[parallel], join_ns)
         for call in request.graph.roots:
             self.provider.ask(request, call)
-        yield request.branches_done
-        if parallel and self.join_ns[number]:
-            yield self.env.timeout(self.join_ns[number])
+        yield request.joined
         self.provider.leave()
         self.requests.complete(number, parallel, self.env.now)
         self.source.completed(number, user)
@@ -89,10 +92,10 @@ class Model:
     def chooses_parallel(self) -> bool:
         """Return whether the plan runs a request in parallel at the fair share of this instant."""
         share = max(1, self.given.slots // self.provider.active)
-        return bool(self.given.runs_parallel_at[share])
+        return self.runs_parallel_at[share]
 
     def call_finished(self, call: Call) -> None:
-        """Record a call, queue the calls that waited for it, and let the request go on after the last."""
+        """Record a call, queue the calls that waited for it, and begin the join after the last."""
         self.calls.record(call, self.env.now)
         request = call.request
         for dependent in request.graph.dependents[call.index]:
@@ -101,7 +104,7 @@ class Model:
                 self.provider.ask(request, dependent)
         request.remaining -= 1
         if request.remaining == 0:
-            request.branches_done.succeed()
+            self.env.complete(request.joined, request.join_ns)
 
     def report_progress(self) -> None:
         """Say now and then how many requests have completed."""
