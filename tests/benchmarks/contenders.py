@@ -75,14 +75,15 @@ def is_installed(module: str) -> bool:
 def simulate_by_hand(given: EngineInput) -> IntArray:
     """Run the hand-written model of whichever workload this is."""
     assert isinstance(given.load, OpenArrivals)
-    arrival_ns, service_ns = given.load.arrival_ns.tolist(), given.service_ns.tolist()
+    gaps_ns: list[int] = np.diff(given.load.arrival_ns, prepend=0).tolist()
     if given.calls_per_request == 1:
         one_each = given.service_ns.ravel().tolist()
-        return np.array(handwritten_simpy.one_call(arrival_ns, one_each, given.slots), dtype=np.int64)
+        return np.array(handwritten_simpy.one_call(gaps_ns, one_each, given.slots), dtype=np.int64)
     model = (
         handwritten_simpy.fair_fork_join if given.allocation == "fair_share" else handwritten_simpy.fork_join
     )
-    return np.array(model(arrival_ns, service_ns, JOIN_NS, given.slots), dtype=np.int64)
+    service_ns = given.service_ns.tolist()
+    return np.array(model(gaps_ns, service_ns, JOIN_NS, given.slots), dtype=np.int64)
 
 
 def simulate_in_order(given: EngineInput) -> IntArray:

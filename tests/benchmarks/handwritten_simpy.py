@@ -1,7 +1,8 @@
 """The workloads as a user of SimPy would write them, after its documentation.
 
-Times are whole nanoseconds. Each function takes lists (arrivals; service times, one or two per request) and
-returns the latencies. Written for the benchmark alone: the simulator's own model is `sim.engine.simpy_model`.
+Times are whole nanoseconds. Each function takes lists (gaps between arrivals; service times, one or two per
+request) and returns the latencies. Written for the benchmark alone: the simulator's own model is
+`sim.engine.simpy_model`.
 """
 
 from collections.abc import Generator, Sequence
@@ -12,11 +13,11 @@ import simpy
 Process = Generator[simpy.Event, Any, None]
 
 
-def one_call(arrival_ns: Sequence[int], service_ns: Sequence[int], slots: int) -> list[float]:
+def one_call(gaps_ns: Sequence[int], service_ns: Sequence[int], slots: int) -> list[float]:
     """W1: each request makes one call on one of the slots."""
     env = simpy.Environment()
     provider = simpy.Resource(env, capacity=slots)
-    latency_ns: list[float] = [0] * len(arrival_ns)
+    latency_ns: list[float] = [0] * len(gaps_ns)
 
     def request(number: int) -> Process:
         arrived = env.now
@@ -26,8 +27,8 @@ def one_call(arrival_ns: Sequence[int], service_ns: Sequence[int], slots: int) -
         latency_ns[number] = env.now - arrived
 
     def source() -> Process:
-        for number, at_ns in enumerate(arrival_ns):
-            yield env.timeout(at_ns - env.now)
+        for number, gap_ns in enumerate(gaps_ns):
+            yield env.timeout(gap_ns)
             env.process(request(number))
 
     env.process(source())
@@ -36,12 +37,12 @@ def one_call(arrival_ns: Sequence[int], service_ns: Sequence[int], slots: int) -
 
 
 def fork_join(
-    arrival_ns: Sequence[int], service_ns: Sequence[Sequence[int]], join_ns: int, slots: int
+    gaps_ns: Sequence[int], service_ns: Sequence[Sequence[int]], join_ns: int, slots: int
 ) -> list[float]:
     """W2: each request makes two calls at once, then joins their results."""
     env = simpy.Environment()
     provider = simpy.Resource(env, capacity=slots)
-    latency_ns: list[float] = [0] * len(arrival_ns)
+    latency_ns: list[float] = [0] * len(gaps_ns)
 
     def call(service: int) -> Process:
         with provider.request() as slot:
@@ -56,13 +57,22 @@ def fork_join(
         latency_ns[number] = env.now - arrived
 
     def source() -> Process:
-        for number, at_ns in enumerate(arrival_ns):
-            yield env.timeout(at_ns - env.now)
+        for number, gap_ns in enumerate(gaps_ns):
+            yield env.timeout(gap_ns)
             env.process(request(number))
 
     env.process(source())
     env.run()
     return latency_ns
+
+
+class Holder:
+    """A request, to the provider: how many slots it holds."""
+
+    __slots__ = ("held",)
+
+    def __init__(self) -> None:
+        self.held = 0
 
 
 class FairProvider:
@@ -73,36 +83,33 @@ class FairProvider:
         self.slots = slots
         self.free = slots
         self.active = 0
-        self.held: dict[int, int] = {}
-        self.queue: list[tuple[int, simpy.Event]] = []
+        self.queue: list[tuple[Holder, simpy.Event]] = []
 
-    def enter(self, number: int) -> None:
+    def enter(self) -> None:
         self.active += 1
-        self.held[number] = 0
 
-    def leave(self, number: int) -> None:
+    def leave(self) -> None:
         self.active -= 1
-        del self.held[number]
         self.dispatch()
 
-    def ask(self, number: int) -> simpy.Event:
+    def ask(self, holder: Holder) -> simpy.Event:
         granted = self.env.event()
-        self.queue.append((number, granted))
+        self.queue.append((holder, granted))
         self.dispatch()
         return granted
 
-    def give_back(self, number: int) -> None:
+    def give_back(self, holder: Holder) -> None:
         self.free += 1
-        self.held[number] -= 1
+        holder.held -= 1
         self.dispatch()
 
     def dispatch(self) -> None:
         while self.free:
             share = max(1, self.slots // max(1, self.active))
-            for place, (number, granted) in enumerate(self.queue):
-                if self.held[number] < share:
+            for place, (holder, granted) in enumerate(self.queue):
+                if holder.held < share:
                     del self.queue[place]
-                    self.held[number] += 1
+                    holder.held += 1
                     self.free -= 1
                     granted.succeed()
                     break
@@ -111,30 +118,31 @@ class FairProvider:
 
 
 def fair_fork_join(
-    arrival_ns: Sequence[int], service_ns: Sequence[Sequence[int]], join_ns: int, slots: int
+    gaps_ns: Sequence[int], service_ns: Sequence[Sequence[int]], join_ns: int, slots: int
 ) -> list[float]:
     """W3: the same under a fair share of the slots."""
     env = simpy.Environment()
     provider = FairProvider(env, slots)
-    latency_ns: list[float] = [0] * len(arrival_ns)
+    latency_ns: list[float] = [0] * len(gaps_ns)
 
-    def call(number: int, service: int) -> Process:
-        yield provider.ask(number)
+    def call(holder: Holder, service: int) -> Process:
+        yield provider.ask(holder)
         yield env.timeout(service)
-        provider.give_back(number)
+        provider.give_back(holder)
 
     def request(number: int) -> Process:
         arrived = env.now
-        provider.enter(number)
+        provider.enter()
+        holder = Holder()
         first, second = service_ns[number]
-        yield env.all_of([env.process(call(number, first)), env.process(call(number, second))])
+        yield env.all_of([env.process(call(holder, first)), env.process(call(holder, second))])
         yield env.timeout(join_ns)
-        provider.leave(number)
+        provider.leave()
         latency_ns[number] = env.now - arrived
 
     def source() -> Process:
-        for number, at_ns in enumerate(arrival_ns):
-            yield env.timeout(at_ns - env.now)
+        for number, gap_ns in enumerate(gaps_ns):
+            yield env.timeout(gap_ns)
             env.process(request(number))
 
     env.process(source())
