@@ -83,14 +83,19 @@ class FairProvider:
         self.slots = slots
         self.free = slots
         self.active = 0
+        self.share = slots
         self.queue: list[tuple[Holder, simpy.Event]] = []
 
     def enter(self) -> None:
-        self.active += 1
+        self.count_active(1)
 
     def leave(self) -> None:
-        self.active -= 1
+        self.count_active(-1)
         self.dispatch()
+
+    def count_active(self, change: int) -> None:
+        self.active += change
+        self.share = max(1, self.slots // max(1, self.active))
 
     def ask(self, holder: Holder) -> simpy.Event:
         granted = self.env.event()
@@ -105,9 +110,8 @@ class FairProvider:
 
     def dispatch(self) -> None:
         while self.free:
-            share = max(1, self.slots // max(1, self.active))
             for place, (holder, granted) in enumerate(self.queue):
-                if holder.held < share:
+                if holder.held < self.share:
                     del self.queue[place]
                     holder.held += 1
                     self.free -= 1
