@@ -6,7 +6,7 @@ from functools import cached_property
 
 from sim.backend import Backend, Workers, backend_for
 from sim.decision import decide
-from sim.engine_use import engine_for
+from sim.engine import select_engine
 from sim.errors import ArgumentError
 from sim.experiment import WORTH_WORKERS, run_one
 from sim.interval import Estimate, estimate
@@ -196,7 +196,7 @@ def runner_of(
     """Return where so many runs of some plans happen."""
     requests = runs * expected_requests(scenario)
     backend = backend_for(workers, runs, worth_processes=requests >= WORTH_WORKERS)
-    return Runner(choices, engine_for(scenario, engine, requests), backend)
+    return Runner(choices, select_engine(engine, requests).name, backend)
 
 
 def measured_run(engine: str, task: Task) -> Measured:

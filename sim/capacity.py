@@ -11,9 +11,8 @@ import numpy as np
 from sim.backend import Workers, backend_for
 from sim.boundary import Cell, search
 from sim.decide import MERGE, MarginalGain, marginal_gains
-from sim.engine import ALLOCATIONS, Progress
+from sim.engine import ALLOCATIONS, Progress, select_engine
 from sim.engine_input import evaluate
-from sim.engine_use import engine_for
 from sim.experiment import simulate
 from sim.interval import FASTER, Estimate
 from sim.plan_result import PlanResult
@@ -173,7 +172,7 @@ def flip(
         return at_level(scenario, level, value, allocation, requests_per_user, requests)
 
     total = len(FLIP_PLANS) * sum(expected_requests(at(allocations[0], value)) for value in values)
-    crew = LevelCrew(at, engine_for(scenario, engine, total * len(allocations)), workers, progress)
+    crew = LevelCrew(at, select_engine(engine, total * len(allocations)).name, workers, progress)
     if len(values) <= MOST_LEVELS_SCANNED:
         pairs = [(allocation, value) for allocation in allocations for value in values]
         return FlipTable(scenario, level, tuple(crew.simulate(pairs)), crew.engine)

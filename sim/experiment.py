@@ -6,7 +6,6 @@ from functools import partial
 
 from sim.backend import Workers, backend_for
 from sim.engine import Progress, select_engine
-from sim.engine_use import engine_for
 from sim.interval import precise_enough, replications_needed
 from sim.measure import Measured, measure
 from sim.result import Result, collect
@@ -68,8 +67,8 @@ def simulate(
         The engine that was asked for cannot run the scenario.
     """
     count = 1 if is_deterministic(scenario) else replications or scenario.experiment.replications
-    requests = count * len(scenario.plans) * expected_requests(scenario)
-    crew = Crew(scenario, workers, engine_for(scenario, engine, requests), keep_tables, progress)
+    requests = count * len(scenario.plans) * sum(map(expected_requests, scenario.parts))
+    crew = Crew(scenario, workers, select_engine(engine, requests).name, keep_tables, progress)
     count = replications or scenario.experiment.replications
     if is_deterministic(scenario):
         notes = [f"deterministic: 1 replication stands for the {count} asked for"] if count > 1 else []
@@ -165,5 +164,6 @@ def run_one(
     progress: Progress | None = None,
 ) -> Outcome:
     """Simulate, check and measure one run; its tables come along only where they are kept."""
-    run = simulate_once(scenario, plan, replication, progress, engine=select_engine(engine, 0).run)
+    chosen = select_engine(engine, 0)
+    run = simulate_once(scenario, plan, replication, progress, chosen.run, shared_engine=chosen.run_shared)
     return measure(scenario, run), run if keep else None

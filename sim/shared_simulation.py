@@ -7,7 +7,7 @@ import numpy as np
 from sim.attempts import draw_faults, draw_tokens
 from sim.check import CheckReport
 from sim.check.shared import check_shared
-from sim.engine import DrawsExhaustedError, Progress
+from sim.engine import DrawsExhaustedError, Progress, SharedEngine
 from sim.engine.shared.interface import (
     DailyPlans,
     Limits,
@@ -41,7 +41,11 @@ class SharedRun:
 
 
 def simulate_shared(
-    scenario: Scenario, plan: PlanChoice, replication: int, progress: Progress | None = None
+    scenario: Scenario,
+    plan: PlanChoice,
+    replication: int,
+    progress: Progress | None = None,
+    engine: SharedEngine = run_shared,
 ) -> SharedRun:
     """Simulate one replication (0-based) of one plan on shared providers, and check it.
 
@@ -56,11 +60,11 @@ def simulate_shared(
     while True:
         given = shared_input_of(scenario, plan, replication, requests)
         try:
-            out = run_shared(given, progress)
+            out = engine(given, progress)
             break
         except DrawsExhaustedError:
             requests = 2 * max(len(workload.join_ns) for workload in given.workloads)
-    return SharedRun(given, out, check_shared(given, out))
+    return SharedRun(given, out, check_shared(given, out, engine))
 
 
 def shared_input_of(

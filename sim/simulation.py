@@ -1,13 +1,13 @@
 """One plan, one replication: draws in, a checked run out."""
 
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
 from sim.check import CheckReport, check_run
-from sim.engine import DrawsExhaustedError, EngineInput, EngineOutput, Progress
+from sim.engine import DrawsExhaustedError, Engine, EngineInput, EngineOutput, Progress, SharedEngine
 from sim.engine import run as simpy_run
+from sim.engine.shared.model import run_shared as simpy_run_shared
 from sim.engine_input import engine_input
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
@@ -15,12 +15,6 @@ from sim.shared_simulation import SharedRun, simulate_shared
 from sim.shared_view import merged_view
 from sim.units import sum_exact
 from sim.workload import draw
-
-
-class Engine(Protocol):
-    """What every engine is called with."""
-
-    def __call__(self, given: EngineInput, progress: Progress | None = None) -> EngineOutput: ...
 
 
 @dataclass(frozen=True)
@@ -67,8 +61,12 @@ def simulate_once(
     replication: int,
     progress: Progress | None = None,
     engine: Engine = simpy_run,
+    *,
+    shared_engine: SharedEngine = simpy_run_shared,
 ) -> Run:
     """Simulate one replication (0-based) of one plan and check it.
+
+    Providers that are shared, limited, failing or cached take the `shared_engine`.
 
     Raises
     ------
@@ -77,7 +75,7 @@ def simulate_once(
     """
     draws = draw(scenario, replication)
     if not scenario.is_plain:
-        shared = simulate_shared(scenario, plan, replication, progress)
+        shared = simulate_shared(scenario, plan, replication, progress, shared_engine)
         given = engine_input(scenario, plan, draws)
         return Run(
             plan.label, replication, given, merged_view(shared.given, shared.out), shared.checks, shared

@@ -14,7 +14,6 @@ from sim.backend import Backend, Workers, backend_for
 from sim.boundary import Cell, inferred
 from sim.boundary import search as search_borders
 from sim.engine import Progress, select_engine
-from sim.engine_use import beyond_plain
 from sim.errors import ArgumentError, Fault, InputError
 from sim.experiment import WORTH_WORKERS, simulate
 from sim.grid import Grid, Point
@@ -189,39 +188,18 @@ def verdict_at(store: PointStore, point: Point) -> str:
     return verdict
 
 
-def engine_of_points(scenario: Scenario, grid: Grid, engine: str) -> "EngineOfPoints":
-    """Return what chooses the engine of each point; `auto` goes by the size of the whole grid.
+def engine_of_points(scenario: Scenario, grid: Grid, engine: str) -> str:
+    """Return the name of the engine that runs the points; `auto` goes by the size of the whole grid.
 
     It is settled here, so that it does not depend on what a worker has installed.
     """
-    return EngineOfPoints(engine, select_engine(engine, requests_of_point(scenario) * len(grid)).name)
+    return select_engine(engine, requests_of_point(scenario) * len(grid)).name
 
 
 def requests_of_point(scenario: Scenario) -> int:
     """Return about how many requests a point simulates, all its plans and replications together."""
     runs = len(scenario.plans) * scenario.experiment.replications
     return runs * sum(expected_requests(part) for part in scenario.parts)
-
-
-@dataclass(frozen=True, slots=True)
-class EngineOfPoints:
-    """Chooses the engine of each point.
-
-    Parameters
-    ----------
-    asked
-        What the sweep was asked for.
-    settled
-        What that comes to for points that every engine runs.
-    """
-
-    asked: str
-    settled: str
-
-    def at(self, scenario: Scenario) -> str:
-        """Return the name of the engine that runs a point's scenario."""
-        lacking = self.asked == "auto" and any(beyond_plain(scenario))
-        return "simpy" if lacking else self.settled
 
 
 def header_of(scenario: Scenario) -> dict[str, Any]:
@@ -289,7 +267,7 @@ class PointCrew:
         scenario: Scenario,
         store: PointStore,
         workers: Workers,
-        engine: EngineOfPoints,
+        engine: str,
         progress: Progress | None,
     ) -> None:
         self.scenario = scenario
@@ -320,14 +298,14 @@ class PointCrew:
 
 
 def simulate_points(
-    scenario: Scenario, engine: EngineOfPoints, points: Sequence[Point]
+    scenario: Scenario, engine: str, points: Sequence[Point]
 ) -> tuple[list[list[Row]], float]:
     """Return the rows of each point, and how many seconds that took."""
     start_s = time.monotonic()
     rows = []
     for point in points:
         here = at_point(scenario, point)
-        rows.append(rows_of(simulate(here, workers=1, engine=engine.at(here))))
+        rows.append(rows_of(simulate(here, workers=1, engine=engine)))
     return rows, time.monotonic() - start_s
 
 

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from sim.cli import app
-from sim.engine import EngineInput, EngineOutput, Progress
+from sim.engine import Engine, EngineInput, EngineOutput, Progress, SharedEngine
 from sim.engine import run as simpy_run
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
-from sim.simulation import Engine, Run, simulate_once
+from sim.simulation import Run, simulate_once
 
 ROOT = Path(__file__).parent.parent
 DATA = Path(__file__).parent / "data"
@@ -259,10 +259,16 @@ def test_verify_tells_the_story_of_a_violation(monkeypatch: pytest.MonkeyPatch) 
         return replace(out, finish_ns=finish_ns)
 
     def simulate_late(
-        scenario: Scenario, plan: PlanChoice, replication: int, progress: Progress | None, engine: Engine
+        scenario: Scenario,
+        plan: PlanChoice,
+        replication: int,
+        progress: Progress | None,
+        engine: Engine,
+        *,
+        shared_engine: SharedEngine,
     ) -> Run:
         assert engine is not late_by_1_ns
-        return simulate_once(scenario, plan, replication, progress, late_by_1_ns)
+        return simulate_once(scenario, plan, replication, progress, late_by_1_ns, shared_engine=shared_engine)
 
     monkeypatch.setattr("sim.experiment.simulate_once", simulate_late)
     result = CliRunner().invoke(app, ["verify", PEAK, OFF_PEAK, *SHORT, "--json"])

@@ -28,6 +28,7 @@ from sim.engine.shared.interface import (
     Tokens,
     WorkloadInput,
 )
+from sim.engine.shared.model import run_shared
 from sim.units import NS_PER_MS
 from tests.engine_inputs import arriving, closed
 from tests.shared_checks import check_everything
@@ -162,7 +163,7 @@ def shared_inputs(draw: st.DrawFn) -> SharedInput:
 def test_everything_holds_whatever_happens(run: SharedInput) -> None:
     out = checked(run)
     check_everything(run, out)
-    check_shared(run, out)
+    check_shared(run, out, run_shared)
 
 
 @pytest.mark.slow
@@ -171,7 +172,7 @@ def test_everything_holds_whatever_happens(run: SharedInput) -> None:
 def test_everything_holds_whatever_happens_however_long_one_looks(run: SharedInput) -> None:
     out = checked(run)
     check_everything(run, out)
-    check_shared(run, out)
+    check_shared(run, out, run_shared)
 
 
 def troubled(requests: int) -> SharedInput:

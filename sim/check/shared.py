@@ -1,6 +1,7 @@
 """The checks on a run on shared providers: every attempt, every request, every workload accounted for."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 
@@ -24,13 +25,14 @@ from sim.engine.shared.interface import (
     WorkloadInput,
     shared_input,
 )
-from sim.engine.shared.model import run_shared
 from sim.errors import CheckError
 from sim.units import IntArray, sum_exact
 
+SharedRun = Callable[[SharedInput], SharedOutput]
 
-def check_shared(given: SharedInput, out: SharedOutput) -> CheckReport:
-    """Run every check on a run on shared providers.
+
+def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> CheckReport:
+    """Run every check on a run on shared providers; `run` is the engine that made it, for the replays.
 
     Raises
     ------
@@ -52,12 +54,12 @@ def check_shared(given: SharedInput, out: SharedOutput) -> CheckReport:
         requests_exact=exact,
         requests_bounded=len(out.arrival_ns) - exact,
         calls_conserved=len(out.attempts.number),
-        isolated_replays=sum(replay_alone(workload) for workload in given.workloads),
+        isolated_replays=sum(replay_alone(workload, run) for workload in given.workloads),
         active_integral_ns=sum(out.active_integral_ns),
     )
 
 
-def replay_alone(workload: WorkloadInput) -> int:
+def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:
     """Replay a workload's first request alone, without faults; see `sim.check.replay`."""
     alone = EngineInput(
         slots=1,
@@ -69,13 +71,13 @@ def replay_alone(workload: WorkloadInput) -> int:
         runs_parallel_at=workload.runs_parallel_at,
         load=OpenArrivals(np.zeros(1, dtype=np.int64)),
     )
-    return check_isolated_replay(alone, run_plain) if len(workload.join_ns) else 0
+    return check_isolated_replay(alone, partial(run_plain, run)) if len(workload.join_ns) else 0
 
 
-def run_plain(given: EngineInput) -> EngineOutput:
-    """Run a plain input on the engine for shared providers."""
+def run_plain(run: SharedRun, given: EngineInput) -> EngineOutput:
+    """Run a plain input on an engine for shared providers."""
     shared = shared_input(given)
-    out = run_shared(shared)
+    out = run(shared)
     return view_of(out, np.arange(len(out.arrival_ns)), successful_calls(shared, out, 0))
 
 

@@ -1,6 +1,6 @@
 """Engines: drawn arrays in, tables out (see `sim.engine.interface`)."""
 
-from sim.engine.choice import ENGINES, Engine, EngineChoice, select_engine
+from sim.engine.choice import ENGINES, Engine, EngineChoice, SharedEngine, select_engine
 from sim.engine.interface import (
     ALLOCATIONS,
     NO_CALL,
@@ -27,6 +27,7 @@ __all__ = [
     "EngineOutput",
     "OpenArrivals",
     "Progress",
+    "SharedEngine",
     "run",
     "select_engine",
 ]

@@ -4,6 +4,8 @@ from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
 from sim.engine.interface import EngineInput, EngineOutput, Progress
+from sim.engine.shared.interface import SharedInput, SharedOutput
+from sim.engine.shared.model import run_shared as run_shared_simpy
 from sim.engine.simpy_model import run as run_simpy
 from sim.errors import ArgumentError
 
@@ -24,10 +26,17 @@ class Engine(Protocol):
     def __call__(self, given: EngineInput, progress: Progress | None = None) -> EngineOutput: ...
 
 
+class SharedEngine(Protocol):
+    """What every engine is called with where providers are shared, limited, failing or cached."""
+
+    def __call__(self, given: SharedInput, progress: Progress | None = None) -> SharedOutput: ...
+
+
 class EngineChoice(NamedTuple):
-    """The engine to call, its name as outputs have it, and why it was chosen, in words."""
+    """What to call, plain and shared, its name as outputs have it, and why it was chosen, in words."""
 
     run: Engine
+    run_shared: SharedEngine
     name: str
     why: str
 
@@ -55,18 +64,25 @@ def select_engine(name: str, requests: int) -> EngineChoice:
     if name not in ENGINES:
         raise ArgumentError("engine", f"must be one of {', '.join(ENGINES)}", name)
     if name == "simpy":
-        return EngineChoice(run_simpy, "simpy", "asked for")
+        return simpy_engine("asked for")
     if name == "compiled":
         return compiled_engine("asked for")
     if requests < WORTH_COMPILING:
-        return EngineChoice(run_simpy, "simpy", f"fewer than {WORTH_COMPILING:,} requests")
+        return simpy_engine(f"fewer than {WORTH_COMPILING:,} requests")
     if find_spec("numba") is None:
-        return EngineChoice(run_simpy, "simpy", "numba is not installed")
+        return simpy_engine("numba is not installed")
     return compiled_engine(f"{WORTH_COMPILING:,} requests or more")
+
+
+def simpy_engine(why: str) -> EngineChoice:
+    """Return the SimPy models."""
+    return EngineChoice(run_simpy, run_shared_simpy, "simpy", why)
 
 
 def compiled_engine(why: str) -> EngineChoice:
     """Return the compiled engine, which imports numba."""
-    from sim.engine.compiled import run  # noqa: PLC0415 (numba is imported only where it is used)
+    # numba is imported only where it is used
+    from sim.engine.compiled import run  # noqa: PLC0415
+    from sim.engine.shared.compiled import run_shared  # noqa: PLC0415
 
-    return EngineChoice(run, "compiled", why)
+    return EngineChoice(run, run_shared, "compiled", why)

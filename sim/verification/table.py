@@ -6,11 +6,11 @@ from itertools import accumulate
 from typing import Any
 
 from sim.backend import Workers, backend_for
-from sim.engine import Progress
+from sim.engine import Engine, Progress
 from sim.engine import run as simpy_run
 from sim.measure import measure
 from sim.scenario.model import WarmupCut
-from sim.simulation import Engine, simulate_once
+from sim.simulation import simulate_once
 from sim.validation import CONFIDENCE, Verdict
 from sim.verification.case import SERVICE_MS, Case
 from sim.verification.cases import all_cases

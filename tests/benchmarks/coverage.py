@@ -12,12 +12,13 @@ from pathlib import Path
 
 from joblib import Parallel, cpu_count, delayed
 
+from sim.engine import Engine
 from sim.engine import run as simpy_run
 from sim.engine.compiled import run as compiled_run
 from sim.interval import Estimate, estimate
 from sim.measure import measure
 from sim.scenario import Scenario
-from sim.simulation import Engine, simulate_once
+from sim.simulation import simulate_once
 from sim.theory import mmc_wait
 
 SLOTS, RATE_PER_S, SERVICE_MS = 20, 16, 1000
