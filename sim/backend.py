@@ -4,18 +4,14 @@ A task is a function that a module has at its top level, and plain data; results
 items and do not depend on where they were made.
 """
 
-import asyncio
 import logging
 import warnings
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from importlib.metadata import version
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
-
-from joblib import Parallel, cpu_count, delayed
 
 from sim.errors import EngineError
 
@@ -84,8 +80,15 @@ def backend_for(workers: Workers, tasks: int, *, worth_processes: bool = True) -
     if isinstance(workers, Backend):
         return workers
     if workers is None:
-        workers = cpu_count() if worth_processes else 1
+        workers = cores() if worth_processes else 1
     return LocalBackend(max(1, min(workers, tasks)))
+
+
+def cores() -> int:
+    """Return how many processes this machine can run at a time."""
+    from joblib import cpu_count  # noqa: PLC0415  slow to import, as below
+
+    return int(cpu_count())
 
 
 class LocalBackend(Backend):
@@ -105,6 +108,7 @@ class LocalBackend(Backend):
         if self.in_process:
             yield from (function(*given, item) for item in items)
             return
+        from joblib import Parallel, delayed  # noqa: PLC0415
         from joblib.externals.loky.process_executor import TerminatedWorkerError  # noqa: PLC0415
 
         # A process that has grown is replaced; nothing is lost, so nobody needs to hear of it.
@@ -196,6 +200,8 @@ class DaskBackend(Backend):
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             shared = self._client.submit(same, given, key=f"{name}-given", pure=False)
+        from importlib.metadata import version  # noqa: PLC0415
+
         numbers = iter(range(2**62))
         installed = version("slotsim")
 
@@ -218,6 +224,8 @@ def run_task(
     installed: str, function: Callable[..., Outcome], given: tuple[Any, ...], item: object
 ) -> Outcome:
     """Run one task on a worker, which has to have the version of whoever asks."""
+    from importlib.metadata import version  # noqa: PLC0415
+
     here = version("slotsim")
     if here != installed:
         raise EngineError(f"a worker has slotsim {here}, and this is slotsim {installed}")
@@ -230,6 +238,8 @@ def connected(address: str) -> "Client":
         from distributed import Client  # noqa: PLC0415  an extra, and slow to import
     except ImportError:
         raise EngineError("--dask needs Dask: install slotsim[dask]") from None
+    import asyncio  # noqa: PLC0415  as above
+
     # What goes wrong is said once, in an error of ours.
     for name in ("distributed", "distributed.client", "distributed.core", "distributed.comm"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
@@ -244,7 +254,9 @@ def connected(address: str) -> "Client":
 
 async def knock(address: str) -> None:
     """Raise an error where nobody at an address greets as Dask does."""
-    from distributed.comm.core import connect  # noqa: PLC0415  as above
+    import asyncio  # noqa: PLC0415  as above
+
+    from distributed.comm.core import connect  # noqa: PLC0415
 
     comm = await asyncio.wait_for(connect(address, timeout=SECONDS_TO_CONNECT), SECONDS_TO_CONNECT)
     await comm.close()

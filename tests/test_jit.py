@@ -6,10 +6,7 @@ import numba
 import numpy as np
 import pytest
 
-from sim.engine import jit, kernels
-from sim.engine.compiled import run
-from sim.engine.interface import EngineInput
-from tests.engine_inputs import arriving, engine_input
+from sim.engine import jit
 
 
 def doubled(values: Any) -> Any:
@@ -31,16 +28,3 @@ def test_where_no_folder_can_be_written_to_nothing_is_kept(monkeypatch: pytest.M
     monkeypatch.setattr(numba, "njit", without_cache)
     assert jit.compiled(doubled)(np.array([21])) == 42
     assert asked[:2] == ["kept", "compiled"]
-
-
-def read_only(given: EngineInput) -> EngineInput:
-    given.service_ns.flags.writeable = False
-    given.join_ns.flags.writeable = False
-    return given
-
-
-def test_read_only_draws_need_no_kernels_of_their_own() -> None:
-    run(engine_input(arriving(0, 1)))
-    compiled = kernels.advance.signatures  # type: ignore[attr-defined]
-    run(read_only(engine_input(arriving(0, 1))))
-    assert kernels.advance.signatures == compiled  # type: ignore[attr-defined]

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.engine.interface import BoolArray
-from sim.engine.jit import compiled, helper, part
+from sim.engine.native import helper, kernel, part
 from sim.units import IntArray
 
 NEVER = (1 << 63) - 1
@@ -141,7 +141,7 @@ class Walk(NamedTuple):
     scratch: IntArray
 
 
-@compiled
+@kernel
 def walk_through(tables: Tables, graph: Graph, walk: Walk, instants: int) -> bool:
     """Walk through so many instants more; return whether the walk has ended, at the end or at a fault."""
     state = walk.state
@@ -489,7 +489,7 @@ def next_of_list(graph: Graph, finish: IntArray, calls: int, now: int) -> int:
 # Users
 
 
-@compiled
+@kernel
 def first_early(
     arrival_ns: IntArray,
     completion_ns: IntArray,

@@ -14,7 +14,7 @@ from sim.check.timeline import timeline
 from sim.engine import NO_CALL, EngineInput, EngineOutput
 
 MANY_CALLS = 100_000
-"""From here on a compiled check takes less time than importing numba for it."""
+"""From here on a compiled check takes less time than loading it does; below, the checks to read run."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +48,7 @@ def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
     """
     if out.requests == 0:
         return CheckReport()
-    # A run of the compiled engine has paid for numba's start already.
-    worth_compiling = out.engine == "compiled" or out.slot.size >= MANY_CALLS
-    compiled = worth_compiling and find_spec("numba") is not None
+    compiled = out.slot.size >= MANY_CALLS and find_spec("numba") is not None
     counts = check_large(given, out) if compiled else check_tables(given, out)
     return CheckReport(
         requests=out.requests,

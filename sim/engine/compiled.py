@@ -1,17 +1,18 @@
 """The compiled engine: the events of the SimPy model, in the same order, a hundred times faster.
 
-It needs numba, which the extra `compiled` installs. A kernel is compiled when it is first used, and kept in
-`__pycache__` beside its source, else in the user's cache folder (numba's variable NUMBA_CACHE_DIR names
-another one); where neither can be written to, each process compiles anew. No array grows inside a kernel:
-it returns when one is too short, and goes on where it was. It also returns every million instants, for the
-progress bar and Ctrl-C.
+It needs numba, which the extra `compiled` installs. A kernel is compiled when it is first used, and kept; see
+`sim.engine.native`. No array grows inside a kernel: it returns when one is too short, and goes on where it
+was. It also returns every million instants, for the progress bar and Ctrl-C.
 """
+
+from importlib.util import find_spec
 
 import numpy as np
 
 from sim.engine.graph import chain_graph, dependency_graph
 from sim.engine.interface import (
     NO_USER,
+    BoolArray,
     ClosedUsers,
     DrawsExhaustedError,
     EngineInput,
@@ -22,13 +23,11 @@ from sim.engine.interface import (
 from sim.errors import EngineError
 from sim.units import IntArray
 
-try:
-    from sim.engine import kernels
-    from sim.engine.kernels import Held, InOrder, Run, Users
-except ModuleNotFoundError as missing:
-    raise EngineError(
-        f"engine compiled needs {missing.name}, which is not installed: pip install 'slotsim[compiled]'"
-    ) from missing
+if find_spec("numba") is None:
+    raise EngineError("engine compiled needs numba, which is not installed: pip install 'slotsim[compiled]'")
+
+from sim.engine import kernels
+from sim.engine.kernels import Graph, Held, InOrder, Run, Users
 
 AT_ONCE = 1_000_000
 """Instants or requests that a kernel works through before it returns to Python."""
@@ -36,7 +35,7 @@ AT_ONCE = 1_000_000
 TIME_BITS = 62
 NAME = "compiled"
 
-World = tuple[Run, Held | None, Users | None]
+World = tuple[Run, Graph | None, Held | None, Users | None]
 
 
 def run(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
@@ -71,7 +70,7 @@ def run_events(given: EngineInput, progress: Progress | None = None) -> EngineOu
         status = kernels.advance(*world, AT_ONCE)
         state = world[0].state
         if status == kernels.FINISHED:
-            return output(world[0], world[2])
+            return output(given, *world)
         if status == kernels.DRAWS_EXHAUSTED:
             raise DrawsExhaustedError
         if status == kernels.NEEDS_ROOM:
@@ -178,25 +177,32 @@ def initial_world(given: EngineInput) -> World:
     """Return everything that the kernels work on, at the start of a run."""
     requests, calls = given.service_ns.shape
     slots = used_slots(given)
-    nodes, dependents = graph_arrays(given)
+    start_ns, finish_ns, slot = np.empty((3, requests * calls), dtype=np.int64)
     run = Run(
         state=initial_state(given),
         service_ns=plain(given.service_ns).reshape(-1),
         join_ns=plain(given.join_ns),
-        calls=np.empty((4, requests * calls), dtype=np.int64),
+        start_ns=start_ns,
+        finish_ns=finish_ns,
+        slot=slot,
         arrival_ns=initial_arrivals(given),
         completion_ns=np.empty(requests, dtype=np.int64),
-        parallel=np.empty(requests, dtype=np.bool_),
-        at_active=plan_arrays(given),
-        nodes=nodes,
-        dependents=dependents,
-        slots=initial_slots(slots),
-        joins=np.empty((2, slots + 1_000), dtype=np.int64),
-        fresh=np.empty(slots * calls if len(dependents) else 0, dtype=np.int64),
+        free=np.arange(1 << (slots - 1).bit_length(), dtype=np.int64),
+        running=np.full(slots + 1, kernels.NEVER, dtype=np.int64),
+        on_slot=np.empty(slots, dtype=np.int64),
+        joins=np.empty(slots + 1_000, dtype=np.int64),
     )
-    held = initial_held(requests, calls) if caps_can_bind(given) else None
-    users = initial_users(given.load) if isinstance(given.load, ClosedUsers) else None
-    return run, held, users
+    return (
+        run,
+        None if ready_at_arrival(given) else initial_graph(given),
+        initial_held(given) if caps_can_bind(given) else None,
+        initial_users(given.load) if isinstance(given.load, ClosedUsers) else None,
+    )
+
+
+def ready_at_arrival(given: EngineInput) -> bool:
+    """Return whether all calls of each request are ready when it arrives."""
+    return bool(given.runs_parallel_at[1:].all()) and not any(given.dependencies)
 
 
 def initial_state(given: EngineInput) -> IntArray:
@@ -206,7 +212,6 @@ def initial_state(given: EngineInput) -> IntArray:
     state[kernels.LONGEST] = 1 << (TIME_BITS - slot_bits(given))
     state[kernels.FEWEST_FIRST] = given.allocation == "max_min"
     state[kernels.FREE_COUNT] = used_slots(given)
-    state[kernels.QUEUE_FIRST] = kernels.NOBODY
     state[kernels.END] = kernels.NEVER
     if isinstance(given.load, OpenArrivals):
         state[kernels.ARRIVALS] = len(given.load.arrival_ns)
@@ -221,39 +226,47 @@ def initial_arrivals(given: EngineInput) -> IntArray:
     return np.empty(len(given.load.think_ns), dtype=np.int64)
 
 
-def initial_slots(count: int) -> IntArray:
-    slots = np.full((3, 1 << count.bit_length()), kernels.NEVER, dtype=np.int64)
-    slots[kernels.FREE] = np.arange(slots.shape[1])
-    return slots
+def initial_held(given: EngineInput) -> Held:
+    requests, calls = given.service_ns.shape
+    cap_at, height_from = np.minimum(caps(given), calls), tree_heights(requests * calls)
+    return Held(
+        cap_at=cap_at,
+        holds=np.empty(requests, dtype=np.int64),
+        first=np.empty(requests, dtype=np.int64),
+        last=np.empty(requests, dtype=np.int64),
+        bits=np.zeros((int(cap_at.max()) + 1) * height_from[-1], dtype=np.int64),
+        height_from=height_from,
+    )
 
 
-def initial_held(requests: int, calls: int) -> Held:
-    waiting = np.full((requests, 4), kernels.NOBODY, dtype=np.int32)
-    waiting[:, kernels.HELD] = 0
-    return Held(waiting, np.full(calls + 1, kernels.NOBODY, dtype=np.int64))
+def tree_heights(ranks: int) -> IntArray:
+    """Return where each height of a tree of words of 64 bits begins, from the leaves; and all its words."""
+    heights, words = [0], ranks
+    while words > 1 or len(heights) == 1:
+        words = -(-words // 64)
+        heights.append(heights[-1] + words)
+    return np.array(heights, dtype=np.int64)
 
 
 def initial_users(load: ClosedUsers) -> Users:
     most = max(users for _, users in load.steps)
+    step_ns, step_users = np.array(load.steps, dtype=np.int64).T.copy()
     return Users(
-        users=np.full((3, most), kernels.AWAY, dtype=np.int64),
+        status=np.full(most, kernels.AWAY, dtype=np.int64),
+        thinks_after=np.empty(most, dtype=np.int64),
+        returns=np.empty(most, dtype=np.int64),
         user=np.empty(len(load.think_ns), dtype=np.int64),
         think_ns=plain(load.think_ns),
-        thinks=np.empty((2, 2 * most + 1), dtype=np.int64),
-        steps=np.ascontiguousarray(np.array(load.steps, dtype=np.int64).T),
+        due_ns=np.empty(len(load.think_ns), dtype=np.int64),
+        thinks=np.empty(2 * most + 1, dtype=np.int64),
+        step_ns=step_ns,
+        step_users=step_users,
     )
 
 
-def plan_arrays(given: EngineInput) -> IntArray:
-    """Return the cap, and whether the plan is parallel, for each number of active requests."""
-    cap = caps(given)
-    share = np.maximum(1, given.slots // np.maximum(1, np.arange(len(cap))))
-    return np.array([cap, given.runs_parallel_at[share]], dtype=np.int64)
-
-
-def graph_arrays(given: EngineInput) -> tuple[IntArray, IntArray]:
+def initial_graph(given: EngineInput) -> Graph:
     """Return the nodes of both plans' graphs, and the calls that depend on each."""
-    calls = given.calls_per_request
+    requests, calls = given.service_ns.shape
     blockers: list[int] = []
     dependents: list[int] = []
     dependents_from = [0]
@@ -262,42 +275,68 @@ def graph_arrays(given: EngineInput) -> tuple[IntArray, IntArray]:
         for call in range(calls):
             dependents += graph.dependents[call] if call < graph.calls else ()
             dependents_from.append(len(dependents))
-    nodes = np.array([[*blockers, 0], dependents_from], dtype=np.int64)
-    return nodes, np.array(dependents, dtype=np.int64)
+    return Graph(
+        parallel_at=parallel_at(given),
+        parallel=np.empty(requests, dtype=np.bool_),
+        ready_ns=np.empty(requests * calls, dtype=np.int64),
+        place_at=np.empty(requests * calls, dtype=np.int64),
+        blockers=np.array(blockers, dtype=np.int64),
+        dependents_from=np.array(dependents_from, dtype=np.int64),
+        dependents=np.array(dependents, dtype=np.int64),
+        fresh=np.empty(used_slots(given) * calls, dtype=np.int64),
+    )
 
 
-def with_more_room(run: Run, held: Held | None, users: Users | None) -> World:
+def parallel_at(given: EngineInput) -> IntArray:
+    """Return whether the plan is parallel (1 or 0) for each number of active requests, as `caps` does."""
+    share = np.maximum(1, given.slots // np.maximum(1, np.arange(len(caps(given)))))
+    return np.asarray(given.runs_parallel_at[share], dtype=np.int64)
+
+
+def with_more_room(run: Run, graph: Graph | None, held: Held | None, users: Users | None) -> World:
     """Return the same world with room for the next instant in its heaps, which begins its clock anew."""
-    state, running = run.state, run.slots[kernels.RUNNING]
+    state, running = run.state, run.running
     later_ns = state[kernels.NEXT] - state[kernels.CLOCK_BASE]
     running[: state[kernels.RUNNING_COUNT]] -= later_ns << state[kernels.SLOT_BITS]
     state[kernels.CLOCK_BASE] = state[kernels.NEXT]
     run = run._replace(joins=with_room(run.joins, state[kernels.JOINING] + state[kernels.RUNNING_COUNT]))
     if users is not None:
-        most = state[kernels.THINKERS] + users.users.shape[1]
+        most = state[kernels.THINKERS] + len(users.status)
         users = users._replace(thinks=with_room(users.thinks, most))
-    return run, held, users
+    return run, graph, held, users
 
 
 def with_room(heap: IntArray, needed: int) -> IntArray:
-    """Return a heap (int64[2, room]) as it is, or with twice the room if more is needed."""
-    return heap if needed <= heap.shape[1] else np.hstack([heap, np.empty_like(heap)])
+    """Return a heap (int64[room]) as it is, or with twice the room if more is needed."""
+    return heap if needed <= len(heap) else np.append(heap, np.empty_like(heap))
 
 
-def output(run: Run, users: Users | None) -> EngineOutput:
+def output(
+    given: EngineInput, run: Run, graph: Graph | None, _held: Held | None, users: Users | None
+) -> EngineOutput:
     """Return the tables of the requests issued: views of the arrays that the kernels filled."""
     state = run.state
-    requests, count = int(state[kernels.ISSUED]), int(state[kernels.CALLS])
-    calls = run.calls[:, : requests * count].reshape(4, requests, count)
+    requests, calls = int(state[kernels.ISSUED]), given.calls_per_request
+    arrival_ns = run.arrival_ns[:requests]
+    if graph is None:
+        parallel: BoolArray = np.broadcast_to(np.ones(1, dtype=np.bool_), requests)
+        ready_ns = np.broadcast_to(arrival_ns[:, None], (requests, calls))
+    else:
+        parallel = graph.parallel[:requests]
+        ready_ns = graph.ready_ns[: requests * calls].reshape(requests, calls)
+    start_ns, finish_ns, slot = (
+        column[: requests * calls].reshape(requests, calls)
+        for column in (run.start_ns, run.finish_ns, run.slot)
+    )
     return EngineOutput(
         user=np.broadcast_to(np.int64(NO_USER), requests) if users is None else users.user[:requests],
-        ran_parallel=run.parallel[:requests],
-        arrival_ns=run.arrival_ns[:requests],
+        ran_parallel=parallel,
+        arrival_ns=arrival_ns,
         completion_ns=run.completion_ns[:requests],
-        ready_ns=calls[kernels.READY],
-        start_ns=calls[kernels.START],
-        finish_ns=calls[kernels.FINISH],
-        slot=calls[kernels.SLOT],
+        ready_ns=ready_ns,
+        start_ns=start_ns,
+        finish_ns=finish_ns,
+        slot=slot,
         active_integral_ns=(int(state[kernels.INTEGRAL_HIGH]) << 32) + int(state[kernels.INTEGRAL_LOW]),
         engine=NAME,
     )

@@ -1,37 +1,39 @@
 """The compiled event loop: the order of events of the SimPy model over arrays, without objects.
 
 A call is known by its *place* in the call table, `request * calls + call`: places sort by request, then call.
+It gets a *rank* when it begins to wait, one after another: ranks sort by ready time, then place, and are the
+order of the queue. Where all calls are ready when their requests arrive, rank and place are the same.
 
-While a call waits, its column of the call table holds what it needs to be found again, so a queue of any
-length takes no memory of its own:
+Where no cap can bind, the calls that wait are those of the ranks not yet served. Under caps the first waiting
+call of each request is a bit in a tree of words, at its rank; there is a tree for each number of slots that a
+request may hold. Each bit of a word tells whether the word below it has any, so that the first is found, and
+any is taken out, in a few steps (P. van Emde Boas, "Preserving order in a forest in less than logarithmic
+time and linear space", Information Processing Letters 6, 1977, with words of 64 bits). While a call waits,
+`start_ns` has its rank, and `finish_ns` the call that its request has waiting after it.
 
-* Where no cap can bind, calls queue in the order in which they become ready: a list linked through FINISH.
-* Under caps each request's waiting calls form such a list, and the first of them stands for the request in
-  the heap of those that hold equally many slots. The heaps are pairing heaps (M. L. Fredman, R. Sedgewick,
-  D. D. Sleator, R. E. Tarjan, "The pairing heap: a new form of self-adjusting heap", Algorithmica 1, 1986),
-  linked through START (first child), FINISH (next sibling) and SLOT (the node before).
+Until a request's calls are done, `completion_ns` counts those that it still has to make, and until a call is
+ready, `ready_ns` counts the calls that it waits for: both as negative numbers, which times never are.
 
-Until a call is ready, READY counts the calls that it waits for; until a request completes, `completion_ns`
-counts the calls that it still has to make: both as negative numbers, which times never are.
-
-All kernels are in this one file because numba's cache does not notice a change of a function in another.
+numba takes its time for every function and statement, so there are few: flat arrays rather than tables with
+rows. What a run does not need is None, and takes none. All kernels are in this one file because numba's cache
+does not notice a change of a function in another.
 """
 
+# ruff: noqa: PLR1730  for numba `min` is a function more to compile
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sim.engine.interface import BoolArray
-from sim.engine.jit import compiled, helper, part
+from sim.engine.native import helper, kernel, part
 from sim.units import IntArray
-
-Int = int | np.int64
-Bool = bool | np.bool_
 
 NOBODY = -1
 NEVER = (1 << 63) - 1
 LOW = (1 << 32) - 1
+DE_BRUIJN = 0x03F79D71B4CB0A89
+BIT_OF = np.zeros(64, dtype=np.int64)
+BIT_OF[[(DE_BRUIJN << bit & (1 << 64) - 1) >> 58 for bit in range(64)]] = np.arange(64)
 
 FINISHED, UNFINISHED, NEEDS_ROOM, DRAWS_EXHAUSTED = range(4)
 AWAY, THINKING, BUSY, RETURNING = range(4)
@@ -57,8 +59,8 @@ AWAY, THINKING, BUSY, RETURNING = range(4)
     CLOCK_BASE,
     JOINING,
     FRESH,
-    QUEUE_FIRST,
-    QUEUE_LAST,
+    QUEUED,
+    SERVED,
     PRESENT,
     STEPS_DONE,
     THINKERS,
@@ -66,18 +68,9 @@ AWAY, THINKING, BUSY, RETURNING = range(4)
     STATE_SIZE,
 ) = range(26)
 
-# Rows of the tables.
-READY, START, FINISH, SLOT = range(4)
-CAP, PARALLEL = range(2)
-BLOCKERS, DEPENDENTS_FROM = range(2)
-FREE, RUNNING, PLACE = range(3)
-AT, WHO = range(2)
-USER_STATE, THINKS_AFTER, RETURNS = range(3)
-HELD, FIRST, SECOND, LAST = range(4)
-
 
 class Run(NamedTuple):
-    """What every run has; int64 unless said otherwise.
+    """What every run has; int64.
 
     Parameters
     ----------
@@ -85,54 +78,82 @@ class Run(NamedTuple):
         [STATE_SIZE], named above.
     service_ns, join_ns
         [requests * calls] and [requests], as drawn.
-    calls
-        [4, requests * calls], the call table: READY, START, FINISH, SLOT.
-    arrival_ns, completion_ns, parallel
-        [requests]; which plan is bool.
-    at_active
-        [2, n]: the CAP, and whether the plan is PARALLEL, while so many requests are active; the last column
-        holds for more.
-    nodes, dependents
-        [2, 2 * calls + 1]: call c of plan p (serial 0, parallel 1) is node `p * calls + c`, which waits for
-        BLOCKERS calls (-1: the plan has no such call), and for which the calls
-        `dependents[DEPENDENTS_FROM:...]` wait, up to the next node's.
-    slots
-        [3, power of two above the slots]: FREE is a ring of the free slots, the one free longest first;
-        RUNNING a heap of `(finish - clock base) << slot bits | slot`; PLACE the call on each slot.
+    start_ns, finish_ns, slot
+        [requests * calls], the call table.
+    arrival_ns, completion_ns
+        [requests].
+    free
+        [power of two]: a ring of the free slots, the one free longest first.
+    running
+        [slots + 2]: a heap of `(finish - clock base) << slot bits | slot`, and NEVER.
+    on_slot
+        [slots]: the place of the call on each slot.
     joins
-        [2, room]: a heap of when a join ends (AT) and of which request (WHO).
-    fresh
-        The places of the calls that became ready by completions at this instant.
+        [room]: a heap of the requests whose joins are under way, by `completion_ns`.
     """
 
     state: IntArray
     service_ns: IntArray
     join_ns: IntArray
-    calls: IntArray
+    start_ns: IntArray
+    finish_ns: IntArray
+    slot: IntArray
     arrival_ns: IntArray
     completion_ns: IntArray
-    parallel: BoolArray
-    at_active: IntArray
-    nodes: IntArray
-    dependents: IntArray
-    slots: IntArray
+    free: IntArray
+    running: IntArray
+    on_slot: IntArray
     joins: IntArray
+
+
+class Graph(NamedTuple):
+    """What is kept where a request's calls are not all ready when it arrives; int64 unless said otherwise.
+
+    Parameters
+    ----------
+    parallel_at
+        [n]: 1 where the plan is parallel while so many requests are active; the last holds for more.
+    parallel
+        bool[requests]: the plan of each.
+    ready_ns, place_at
+        [requests * calls]; the place of the call with each rank.
+    blockers, dependents_from, dependents
+        Call c of plan p (serial 0, parallel 1) is node `p * calls + c`, which waits for `blockers` calls (-1:
+        the plan has no such call), and for which the calls `dependents[dependents_from[node]:...]` wait, up
+        to the next node's.
+    fresh
+        The places of the calls that became ready by completions at this instant.
+    """
+
+    parallel_at: IntArray
+    parallel: BoolArray
+    ready_ns: IntArray
+    place_at: IntArray
+    blockers: IntArray
+    dependents_from: IntArray
+    dependents: IntArray
     fresh: IntArray
 
 
 class Held(NamedTuple):
-    """What is kept under caps.
+    """What is kept under caps; int64.
 
     Parameters
     ----------
-    waiting
-        int32[requests, 4]: the slots HELD by a request, and its FIRST, SECOND and LAST waiting calls.
-    level
-        int64[calls + 1]: the root of the heap of the requests that hold so many slots and have calls waiting.
+    cap_at
+        [n]: the cap while so many requests are active; the last holds for more.
+    holds, first, last
+        [requests]: how many slots a request holds, and the places of its first and last waiting calls.
+    bits, height_from
+        [levels * words] and [heights + 1]: the trees of words, and where each height of a tree begins.
     """
 
-    waiting: npt.NDArray[np.int32]
-    level: IntArray
+    cap_at: IntArray
+    holds: IntArray
+    first: IntArray
+    last: IntArray
+    bits: IntArray
+    height_from: IntArray
 
 
 class Users(NamedTuple):
@@ -140,156 +161,192 @@ class Users(NamedTuple):
 
     Parameters
     ----------
-    users
-        [3, users]: USER_STATE, the request that a user THINKS_AFTER, and who RETURNS at this instant.
-    user, think_ns
-        [requests]: who asked, and the think time after it, as drawn.
+    status, thinks_after, returns
+        [users]: AWAY and so on, the request that a user thinks after, and who returns at this instant.
+    user, think_ns, due_ns
+        [requests]: who asked, the think time after it, as drawn, and when that ends.
     thinks
-        [2, room]: a heap of when a think time ends (AT) and after which request (WHO).
-    steps
-        [2, steps]: from when on (AT) how many users are there (WHO).
+        [room]: a heap of the requests after which users think, by `due_ns`.
+    step_ns, step_users
+        [steps]: from when on how many users are there.
     """
 
-    users: IntArray
+    status: IntArray
+    thinks_after: IntArray
+    returns: IntArray
     user: IntArray
     think_ns: IntArray
+    due_ns: IntArray
     thinks: IntArray
-    steps: IntArray
+    step_ns: IntArray
+    step_users: IntArray
 
 
-@compiled
-def advance(run: Run, held: Held | None, users: Users | None, instants: int) -> int:
+@kernel
+def advance(run: Run, graph: Graph | None, held: Held | None, users: Users | None, instants: int) -> int:
     """Simulate so many instants more, or to the end; say why it stopped."""
-    state, slots, joins = run.state, run.slots, run.joins
+    state, running, joins, completion_ns = run.state, run.running, run.joins, run.completion_ns
+    calls, slot_bits = state[CALLS], state[SLOT_BITS]
     for _ in range(instants):
-        now = next_instant(state, slots, joins, run.arrival_ns)
+        now = next_instant(state, running, joins, completion_ns, run.arrival_ns)
         if users is not None:
-            now = min(now, next_return(state, users.thinks, users.steps))
+            now = min(now, next_return(state, users.thinks, users.due_ns, users.step_ns))
         if now == NEVER:
             return FINISHED
         state[NEXT] = now
-        if lacks_room(state, joins) or (
-            users is not None and lacks_think_room(state, users.users, users.thinks)
-        ):
+        if state[JOINING] + state[RUNNING_COUNT] > len(joins) or now - state[CLOCK_BASE] > state[LONGEST]:
             return NEEDS_ROOM
-        move_clock(state)
-        while state[RUNNING_COUNT] and slots[RUNNING, 0] >> state[SLOT_BITS] == now - state[CLOCK_BASE]:
-            finish(run, held, users, free_slot(state, slots), now)
-        if state[FRESH]:
-            sort(run.fresh, state[FRESH])
-            for at in range(state[FRESH]):
-                queue(state, run.calls, held, run.fresh[at] // state[CALLS], run.fresh[at], now)
-            state[FRESH] = 0
-        while state[JOINING] and joins[AT, 0] == now:
-            complete(state, run.completion_ns, users, pop_timed(joins, state, JOINING), now)
+        if users is not None and state[THINKERS] + len(users.status) > len(users.thinks):
+            return NEEDS_ROOM
+        move_clock(state, now)
+        ends = now - state[CLOCK_BASE]
+        while state[RUNNING_COUNT] and running[0] >> slot_bits == ends:
+            place = run.on_slot[free_slot(state, running, run.free)]
+            number = place // calls
+            if held is not None:
+                let_go(held, run.start_ns, number)
+            if graph is not None:
+                count_down(state, graph, number, place)
+            left = completion_ns[number] + 1
+            completion_ns[number] = left
+            if left == 0:
+                join(run, graph, users, number, now)
+        if graph is not None:
+            queue_fresh(run, graph, held, now)
+        while state[JOINING] and completion_ns[joins[0]] == now:
+            complete(state, users, pop_timed(joins, completion_ns, state, JOINING))
         first = state[ISSUED]
         if users is None:
             take_arrivals(state, run.arrival_ns, now)
-        elif not take_users(state, run.arrival_ns, users.user, users.users, users.thinks, users.steps, now):
+        elif not take_users(state, users, run.arrival_ns, now):
             return DRAWS_EXHAUSTED
         for number in range(first, state[ISSUED]):
-            begin(run, held, number, now)
-        if held is None:
-            while state[FREE_COUNT] and state[QUEUE_FIRST] != NOBODY:
-                start(state, run.service_ns, run.calls, slots, take_first(state, run.calls), now)
-        elif state[FREE_COUNT]:
-            cap = min(run.at_active[CAP, min(state[ACTIVE], run.at_active.shape[1] - 1)], state[CALLS])
-            place = pick(state, run.calls, held.level, cap)
-            while place != NOBODY:
-                change_held(run.calls, held.waiting, held.level, state[CALLS], place // state[CALLS], 1)
-                start(state, run.service_ns, run.calls, slots, place, now)
-                place = pick(state, run.calls, held.level, cap) if state[FREE_COUNT] else NOBODY
+            if held is not None:
+                held.holds[number] = 0
+                held.first[number] = NOBODY
+            if graph is None:
+                completion_ns[number] = -calls
+                for call in range(calls):
+                    queue(run, held, number, number * calls + call)
+            else:
+                begin(run, graph, held, number, now)
+        while state[FREE_COUNT] and state[SERVED] < state[QUEUED]:
+            rank = state[SERVED]
+            if held is not None:
+                rank = first_due(state, held)
+                if rank == NEVER:
+                    break
+            place = rank if graph is None else graph.place_at[rank]
+            if held is not None:
+                hold(held, run.start_ns, run.finish_ns, place // calls, place)
+            state[SERVED] += 1
+            start(run, place, now)
     return UNFINISHED
 
 
 @part
-def next_instant(state: IntArray, slots: IntArray, joins: IntArray, arrival_ns: IntArray) -> int:
+def next_instant(
+    state: IntArray, running: IntArray, joins: IntArray, completion_ns: IntArray, arrival_ns: IntArray
+) -> int:
     """Return when a call or a join ends or a request of an open load arrives next."""
     instant = NEVER
     if state[RUNNING_COUNT]:
-        instant = state[CLOCK_BASE] + (slots[RUNNING, 0] >> state[SLOT_BITS])
+        instant = state[CLOCK_BASE] + (running[0] >> state[SLOT_BITS])
     if state[JOINING]:
-        instant = min(instant, joins[AT, 0])
-    if state[ISSUED] < state[ARRIVALS]:
-        instant = min(instant, arrival_ns[state[ISSUED]])
+        joined = completion_ns[joins[0]]
+        if joined < instant:
+            instant = joined
+    issued = state[ISSUED]
+    if issued < state[ARRIVALS]:
+        arrives = arrival_ns[issued]
+        if arrives < instant:
+            instant = arrives
     return instant
 
 
 @part
-def lacks_room(state: IntArray, joins: IntArray) -> bool:
-    """Return whether the next instant could overfill the heap of joins, or is too far from the clock base."""
-    too_far = state[NEXT] - state[CLOCK_BASE] > state[LONGEST]
-    return too_far or state[JOINING] + state[RUNNING_COUNT] > joins.shape[1]
-
-
-@part
-def move_clock(state: IntArray) -> None:
+def move_clock(state: IntArray, now: int) -> None:
     """Go to the next instant; the integral of active requests is in two parts, as it may exceed int64."""
-    elapsed, active = state[NEXT] - state[NOW], state[ACTIVE]
+    elapsed, active = now - state[NOW], state[ACTIVE]
     low = state[INTEGRAL_LOW] + active * (elapsed & LOW)
     state[INTEGRAL_HIGH] += active * (elapsed >> 32) + (low >> 32)
     state[INTEGRAL_LOW] = low & LOW
-    state[NOW] = state[NEXT]
+    state[NOW] = now
 
 
 # Completions
 
 
 @part
-def free_slot(state: IntArray, slots: IntArray) -> int:
+def free_slot(state: IntArray, running: IntArray, free: IntArray) -> int:
     """Free the slot of the call that finishes first, the lowest of those that finish together; return it."""
-    slot = slots[RUNNING, 0] & ((1 << state[SLOT_BITS]) - 1)
-    slots[FREE, (state[FREE_FIRST] + state[FREE_COUNT]) & (slots.shape[1] - 1)] = slot
-    state[FREE_COUNT] += 1
-    state[RUNNING_COUNT] -= 1
-    size = state[RUNNING_COUNT]
-    last = slots[RUNNING, size]
-    slots[RUNNING, size] = NEVER
-    at, child = 0, 1
+    slot = running[0] & ((1 << state[SLOT_BITS]) - 1)
+    count = state[FREE_COUNT]
+    free[(state[FREE_FIRST] + count) & (len(free) - 1)] = slot
+    state[FREE_COUNT] = count + 1
+    size = state[RUNNING_COUNT] - 1
+    state[RUNNING_COUNT] = size
+    last = running[size]
+    running[size] = NEVER
+    at = 0
+    child = 1
     while child < size:
-        child += slots[RUNNING, child + 1] < slots[RUNNING, child]
-        if slots[RUNNING, child] >= last:
+        child += running[child + 1] < running[child]
+        least = running[child]
+        if least >= last:
             break
-        slots[RUNNING, at] = slots[RUNNING, child]
+        running[at] = least
         at = child
         child = 2 * at + 1
-    slots[RUNNING, at] = last
+    running[at] = last
     return slot
 
 
 @part
-def finish(run: Run, held: Held | None, users: Users | None, slot: int, now: int) -> None:
-    """Let go of what the call on a slot held back: its request's holding, its dependents, the join."""
-    state, place = run.state, run.slots[PLACE, slot]
-    number = place // state[CALLS]
-    if held is not None:
-        change_held(run.calls, held.waiting, held.level, state[CALLS], number, -1)
+def count_down(state: IntArray, graph: Graph, number: int, place: int) -> None:
+    """Note that the calls which waited for a call no longer do."""
     before = number * state[CALLS]
     node = place - before
-    if run.parallel[number]:
+    if graph.parallel[number]:
         node += state[CALLS]
-    for at in range(run.nodes[DEPENDENTS_FROM, node], run.nodes[DEPENDENTS_FROM, node + 1]):
-        dependent = before + run.dependents[at]
-        run.calls[READY, dependent] += 1
-        if run.calls[READY, dependent] == -1:
-            run.fresh[state[FRESH]] = dependent
+    for at in range(graph.dependents_from[node], graph.dependents_from[node + 1]):
+        dependent = before + graph.dependents[at]
+        graph.ready_ns[dependent] += 1
+        if graph.ready_ns[dependent] == -1:
+            graph.fresh[state[FRESH]] = dependent
             state[FRESH] += 1
-    run.completion_ns[number] += 1
-    if run.completion_ns[number] == 0:
-        if run.parallel[number] and run.join_ns[number]:
-            push_timed(run.joins, state, JOINING, now + run.join_ns[number], number)
-        else:
-            complete(state, run.completion_ns, users, number, now)
+
+
+@helper
+def queue_fresh(run: Run, graph: Graph, held: Held | None, now: int) -> None:
+    """Queue the calls that became ready at this instant, in order of their places."""
+    state = run.state
+    sort(graph.fresh, state[FRESH])
+    for at in range(state[FRESH]):
+        queue_ready(run, graph, held, graph.fresh[at] // state[CALLS], graph.fresh[at], now)
+    state[FRESH] = 0
 
 
 @part
-def complete(state: IntArray, completion_ns: IntArray, users: Users | None, number: int, now: int) -> None:
+def join(run: Run, graph: Graph | None, users: Users | None, number: int, now: int) -> None:
+    """Begin the join of a request whose calls are done; one that takes no time ends at once."""
+    ends = now
+    if graph is None or graph.parallel[number]:
+        ends = now + run.join_ns[number]
+    run.completion_ns[number] = ends
+    if ends == now:
+        complete(run.state, users, number)
+    else:
+        push_timed(run.joins, run.completion_ns, run.state, JOINING, number)
+
+
+@part
+def complete(state: IntArray, users: Users | None, number: int) -> None:
     """End a request, and send its user off to think."""
-    completion_ns[number] = now
     state[ACTIVE] -= 1
     state[COMPLETED] += 1
     if users is not None:
-        answer(state, users.users, users.thinks, users.user[number], number, users.think_ns[number])
+        answer(state, users, number)
 
 
 # Arrivals
@@ -306,22 +363,22 @@ def take_arrivals(state: IntArray, arrival_ns: IntArray, now: int) -> None:
     state[ISSUED] = issued
 
 
-@part
-def begin(run: Run, held: Held | None, number: int, now: int) -> None:
-    """Choose a request's plan, all arrivals of the instant counted, and queue its first calls."""
-    state, count = run.state, run.state[CALLS]
-    parallel = run.at_active[PARALLEL, min(state[ACTIVE], run.at_active.shape[1] - 1)]
-    run.parallel[number] = parallel != 0
+@helper
+def begin(run: Run, graph: Graph, held: Held | None, number: int, now: int) -> None:
+    """Choose a request's plan, all arrivals of the instant counted, and queue its calls that are ready."""
+    state, calls = run.state, run.state[CALLS]
+    parallel = graph.parallel_at[min(state[ACTIVE], len(graph.parallel_at) - 1)]
+    graph.parallel[number] = parallel != 0
     made = 0
-    for call in range(count):
-        place, blockers = number * count + call, run.nodes[BLOCKERS, parallel * count + call]
+    for call in range(calls):
+        place, blockers = number * calls + call, graph.blockers[parallel * calls + call]
         if blockers == 0:
-            queue(state, run.calls, held, number, place, now)
+            queue_ready(run, graph, held, number, place, now)
         else:
-            run.calls[READY, place] = min(-1, -1 - blockers)
-            run.calls[START, place] = NOBODY
-            run.calls[FINISH, place] = NOBODY
-            run.calls[SLOT, place] = NOBODY
+            graph.ready_ns[place] = min(-1, -1 - blockers)
+            run.start_ns[place] = NOBODY
+            run.finish_ns[place] = NOBODY
+            run.slot[place] = NOBODY
         made += blockers >= 0
     run.completion_ns[number] = -made
 
@@ -329,312 +386,266 @@ def begin(run: Run, held: Held | None, number: int, now: int) -> None:
 # Waiting and dispatch
 
 
+@helper
+def queue_ready(run: Run, graph: Graph, held: Held | None, number: int, place: int, now: int) -> None:
+    """Let a call that is ready now wait behind those that became ready before it."""
+    graph.ready_ns[place] = now
+    graph.place_at[run.state[QUEUED]] = place
+    queue(run, held, number, place)
+
+
 @part
-def queue(state: IntArray, calls: IntArray, held: Held | None, number: int, place: int, now: int) -> None:
-    """Let a call wait behind those that became ready before it."""
-    calls[READY, place] = now
-    calls[FINISH, place] = NOBODY
+def queue(run: Run, held: Held | None, number: int, place: int) -> None:
+    """Give a call its rank; under caps it also waits behind the calls of its request."""
+    rank = run.state[QUEUED]
+    run.state[QUEUED] = rank + 1
     if held is not None:
-        queue_in_request(calls, held.waiting, held.level, state[CALLS], number, place)
-        return
-    if state[QUEUE_FIRST] == NOBODY:
-        state[QUEUE_FIRST] = place
-    else:
-        calls[FINISH, state[QUEUE_LAST]] = place
-    state[QUEUE_LAST] = place
+        run.start_ns[place] = rank
+        run.finish_ns[place] = NOBODY
+        if held.first[number] == NOBODY:
+            held.first[number] = place
+            set_bit(held.bits, held.height_from, held.holds[number], rank)
+        else:
+            run.finish_ns[held.last[number]] = place
+        held.last[number] = place
 
 
 @part
-def take_first(state: IntArray, calls: IntArray) -> int:
-    """Take out and return the first call of the queue."""
-    place = state[QUEUE_FIRST]
-    state[QUEUE_FIRST] = calls[FINISH, place]
-    return place
-
-
-@part
-def start(
-    state: IntArray, service_ns: IntArray, calls: IntArray, slots: IntArray, place: int, now: int
-) -> None:
+def start(run: Run, place: int, now: int) -> None:
     """Run a call on the slot that has been free longest."""
-    slot = slots[FREE, state[FREE_FIRST]]
-    state[FREE_FIRST] = (state[FREE_FIRST] + 1) & (slots.shape[1] - 1)
+    state, free, running = run.state, run.free, run.running
+    first = state[FREE_FIRST]
+    slot = free[first]
+    state[FREE_FIRST] = (first + 1) & (len(free) - 1)
     state[FREE_COUNT] -= 1
-    finish_ns = now + service_ns[place]
-    calls[SLOT, place] = slot
-    calls[START, place] = now
-    calls[FINISH, place] = finish_ns
-    slots[PLACE, slot] = place
+    finish_ns = now + run.service_ns[place]
+    run.slot[place] = slot
+    run.start_ns[place] = now
+    run.finish_ns[place] = finish_ns
+    run.on_slot[slot] = place
     value = (finish_ns - state[CLOCK_BASE]) << state[SLOT_BITS] | slot
     at = state[RUNNING_COUNT]
-    state[RUNNING_COUNT] += 1
+    state[RUNNING_COUNT] = at + 1
     while at:
         parent = (at - 1) >> 1
-        if slots[RUNNING, parent] <= value:
+        above = running[parent]
+        if above <= value:
             break
-        slots[RUNNING, at] = slots[RUNNING, parent]
+        running[at] = above
         at = parent
-    slots[RUNNING, at] = value
+    running[at] = value
 
 
-# Waiting and dispatch under caps: a request's first waiting call stands for it in the heap of its level
+# Waiting and dispatch under caps
 
 
 @part
-def pick(state: IntArray, calls: IntArray, level: IntArray, cap: int) -> int:
-    """Return the call that the allocation serves next, or NOBODY."""
-    best = NOBODY
-    for held in range(cap):
-        root = level[held]
-        if root == NOBODY:
-            continue
-        if best == NOBODY or comes_before(calls, root, best):
-            best = root
-        if state[FEWEST_FIRST]:
-            break
+def first_due(state: IntArray, held: Held) -> int:
+    """Return the rank of the call that the allocation serves next, or NEVER."""
+    active, most = state[ACTIVE], len(held.cap_at) - 1
+    cap = held.cap_at[most if active > most else active]
+    best = NEVER
+    for level in range(cap):
+        rank = first_bit(held.bits, held.height_from, level)
+        if rank < best:
+            best = rank
+            if state[FEWEST_FIRST]:
+                break
     return best
 
 
 @part
-def comes_before(calls: IntArray, place: Int, other: Int) -> Bool:
-    """Return whether a call is before another in the queue: by ready time, request, call."""
-    ready, other_ready = calls[READY, place], calls[READY, other]
-    return ready < other_ready or (ready == other_ready and place < other)
+def hold(held: Held, rank_of: IntArray, next_of: IntArray, number: int, place: int) -> None:
+    """Let a request hold one slot more, for its first waiting call."""
+    holds, first = held.holds[number], next_of[place]
+    clear_bit(held.bits, held.height_from, holds, rank_of[place])
+    held.holds[number] = holds + 1
+    held.first[number] = first
+    if first != NOBODY:
+        set_bit(held.bits, held.height_from, holds + 1, rank_of[first])
+
+
+@part
+def let_go(held: Held, rank_of: IntArray, number: int) -> None:
+    """Let a request hold one slot less."""
+    holds, first = held.holds[number] - 1, held.first[number]
+    held.holds[number] = holds
+    if first != NOBODY:
+        clear_bit(held.bits, held.height_from, holds + 1, rank_of[first])
+        set_bit(held.bits, held.height_from, holds, rank_of[first])
 
 
 @helper
-def queue_in_request(
-    calls: IntArray, waiting: npt.NDArray[np.int32], level: IntArray, count: int, number: int, place: int
-) -> None:
-    """Append a call to those of its request that wait."""
-    call = place - number * count
-    if waiting[number, FIRST] == NOBODY:
-        waiting[number, FIRST] = call
-        insert(calls, level, np.int64(waiting[number, HELD]), place)
-        return
-    if waiting[number, SECOND] == NOBODY:
-        waiting[number, SECOND] = call
-    else:
-        calls[FINISH, number * count + waiting[number, LAST]] = call
-    waiting[number, LAST] = call
+def set_bit(bits: IntArray, height_from: IntArray, level: int, rank: int) -> None:
+    """Add a rank to the tree of a level."""
+    heights = len(height_from) - 1
+    root = level * height_from[heights]
+    for height in range(heights):
+        at = root + height_from[height] + (rank >> 6)
+        word = bits[at]
+        bits[at] = word | 1 << (rank & 63)
+        if word != 0:
+            break
+        rank >>= 6
 
 
 @helper
-def change_held(
-    calls: IntArray, waiting: npt.NDArray[np.int32], level: IntArray, count: int, number: int, by: int
-) -> None:
-    """Let a request hold one slot more, for its first waiting call, or one less."""
-    held, first = np.int64(waiting[number, HELD]), np.int64(waiting[number, FIRST])
-    waiting[number, HELD] = held + by
-    if first == NOBODY:
-        return
-    remove(calls, level, held, number * count + first)
-    if by > 0:
-        first = np.int64(waiting[number, SECOND])
-        waiting[number, FIRST] = first
-        if first == NOBODY:
-            return
-        waiting[number, SECOND] = calls[FINISH, number * count + first]
-    insert(calls, level, held + by, number * count + first)
+def clear_bit(bits: IntArray, height_from: IntArray, level: int, rank: int) -> None:
+    """Take a rank out of the tree of a level."""
+    heights = len(height_from) - 1
+    root = level * height_from[heights]
+    for height in range(heights):
+        at = root + height_from[height] + (rank >> 6)
+        word = bits[at] & ~(1 << (rank & 63))
+        bits[at] = word
+        if word != 0:
+            break
+        rank >>= 6
 
 
 @helper
-def insert(calls: IntArray, level: IntArray, held: Int, place: Int) -> None:
-    """Put a call into the heap of the requests that hold `held` slots."""
-    calls[START, place] = NOBODY
-    calls[FINISH, place] = NOBODY
-    level[held] = meld(calls, level[held], place)
-
-
-@helper
-def remove(calls: IntArray, level: IntArray, held: Int, place: Int) -> None:
-    """Take a call out of its heap."""
-    rest = calls[START, place]
-    if rest != NOBODY:
-        rest = meld_siblings(calls, rest)
-    if level[held] == place:
-        level[held] = rest
-        return
-    before, after = calls[SLOT, place], calls[FINISH, place]
-    if calls[START, before] == place:
-        calls[START, before] = after
-    else:
-        calls[FINISH, before] = after
-    if after != NOBODY:
-        calls[SLOT, after] = before
-    level[held] = meld(calls, level[held], rest)
-
-
-@helper
-def meld(calls: IntArray, one: Int, other: Int) -> Int:
-    """Make the later of two roots (NOBODY: none) the first child of the earlier; return the earlier."""
-    if one == NOBODY or other == NOBODY:
-        return one if other == NOBODY else other
-    if comes_before(calls, other, one):
-        one, other = other, one
-    child = calls[START, one]
-    calls[START, one] = other
-    calls[SLOT, other] = one
-    calls[FINISH, other] = child
-    if child != NOBODY:
-        calls[SLOT, child] = other
-    return one
-
-
-@helper
-def meld_siblings(calls: IntArray, first: Int) -> Int:
-    """Return one heap of a list of siblings: melded in pairs, then the pairs from last to first."""
-    pairs: Int = NOBODY
-    following = first
-    while following != NOBODY:
-        one, other = following, calls[FINISH, following]
-        following = NOBODY if other == NOBODY else calls[FINISH, other]
-        pair = meld(calls, one, other)
-        calls[FINISH, pair] = pairs
-        pairs = pair
-    root: Int = NOBODY
-    while pairs != NOBODY:
-        following = calls[FINISH, pairs]
-        root = meld(calls, root, pairs)
-        pairs = following
-    calls[FINISH, root] = NOBODY
-    return root
+def first_bit(bits: IntArray, height_from: IntArray, level: int) -> int:
+    """Return the lowest rank in the tree of a level, or NEVER."""
+    height = len(height_from) - 1
+    root = level * height_from[height]
+    rank = 0
+    while height:
+        height -= 1
+        word = bits[root + height_from[height] + rank]
+        if word == 0:
+            return NEVER
+        rank = rank << 6 | BIT_OF[((word & -word) * DE_BRUIJN >> 58) & 63]
+    return rank
 
 
 # Users
 
 
 @helper
-def next_return(state: IntArray, thinks: IntArray, steps: IntArray) -> int:
+def next_return(state: IntArray, thinks: IntArray, due_ns: IntArray, step_ns: IntArray) -> int:
     """Return when a think time ends or the number of users changes next."""
     instant = NEVER
     if state[THINKERS]:
-        instant = thinks[AT, 0]
-    if state[STEPS_DONE] < steps.shape[1]:
-        instant = min(instant, steps[AT, state[STEPS_DONE]])
+        instant = due_ns[thinks[0]]
+    if state[STEPS_DONE] < len(step_ns):
+        instant = min(instant, step_ns[state[STEPS_DONE]])
     return instant
 
 
 @helper
-def lacks_think_room(state: IntArray, users: IntArray, thinks: IntArray) -> bool:
-    """Return whether the next instant could overfill the heap of think times."""
-    return state[THINKERS] + users.shape[1] > thinks.shape[1]
-
-
-@helper
-def answer(state: IntArray, users: IntArray, thinks: IntArray, user: int, number: int, think_ns: int) -> None:
+def answer(state: IntArray, users: Users, number: int) -> None:
     """Let a user leave, ask again at once, or think."""
+    user, think_ns = users.user[number], users.think_ns[number]
     if user >= state[PRESENT]:
-        users[USER_STATE, user] = AWAY
+        users.status[user] = AWAY
     elif think_ns == 0:
         come_back(state, users, user)
     else:
-        users[USER_STATE, user] = THINKING
-        users[THINKS_AFTER, user] = number
-        push_timed(thinks, state, THINKERS, state[NOW] + think_ns, number)
+        users.status[user] = THINKING
+        users.thinks_after[user] = number
+        users.due_ns[number] = state[NOW] + think_ns
+        push_timed(users.thinks, users.due_ns, state, THINKERS, number)
 
 
 @helper
-def take_users(
-    state: IntArray,
-    arrival_ns: IntArray,
-    user_of: IntArray,
-    users: IntArray,
-    thinks: IntArray,
-    steps: IntArray,
-    now: int,
-) -> bool:
+def take_users(state: IntArray, users: Users, arrival_ns: IntArray, now: int) -> bool:
     """Let users come, leave and return at this instant, and issue; return False if the draws ran out."""
-    while state[STEPS_DONE] < steps.shape[1] and steps[AT, state[STEPS_DONE]] == now:
-        change_users(state, users, steps[WHO, state[STEPS_DONE]])
+    while state[STEPS_DONE] < len(users.step_ns) and users.step_ns[state[STEPS_DONE]] == now:
+        change_users(state, users, users.step_users[state[STEPS_DONE]])
         state[STEPS_DONE] += 1
-    while state[THINKERS] and thinks[AT, 0] == now:
-        number = pop_timed(thinks, state, THINKERS)
-        user = user_of[number]
+    while state[THINKERS] and users.due_ns[users.thinks[0]] == now:
+        number = pop_timed(users.thinks, users.due_ns, state, THINKERS)
+        user = users.user[number]
         # A user may have left, and perhaps come again, while thinking.
-        if users[USER_STATE, user] == THINKING and users[THINKS_AFTER, user] == number:
+        if users.status[user] == THINKING and users.thinks_after[user] == number:
             come_back(state, users, user)
-    return state[RETURNED] == 0 or issue_returned(state, arrival_ns, user_of, users, now)
+    return state[RETURNED] == 0 or issue_returned(state, users, arrival_ns, now)
 
 
 @helper
-def change_users(state: IntArray, users: IntArray, present: int) -> None:
+def change_users(state: IntArray, users: Users, present: int) -> None:
     """Let users come at once, and thinking ones leave at once; a busy one leaves after its request."""
     state[PRESENT] = present
-    for user in range(users.shape[1]):
-        if user < present and users[USER_STATE, user] == AWAY:
+    for user in range(len(users.status)):
+        if user < present and users.status[user] == AWAY:
             come_back(state, users, user)
-        elif user >= present and users[USER_STATE, user] == THINKING:
-            users[USER_STATE, user] = AWAY
+        elif user >= present and users.status[user] == THINKING:
+            users.status[user] = AWAY
 
 
 @helper
-def come_back(state: IntArray, users: IntArray, user: int) -> None:
+def come_back(state: IntArray, users: Users, user: int) -> None:
     """Let a user ask at the arrivals of this instant."""
-    users[USER_STATE, user] = RETURNING
-    users[RETURNS, state[RETURNED]] = user
+    users.status[user] = RETURNING
+    users.returns[state[RETURNED]] = user
     state[RETURNED] += 1
 
 
 @helper
-def issue_returned(
-    state: IntArray, arrival_ns: IntArray, user_of: IntArray, users: IntArray, now: int
-) -> bool:
+def issue_returned(state: IntArray, users: Users, arrival_ns: IntArray, now: int) -> bool:
     """Issue a request for each user who came back, in ascending order; return False if the draws ran out."""
     count = state[RETURNED]
     state[RETURNED] = 0
     if count > 1:
-        sort(users[RETURNS], count)
+        sort(users.returns, count)
     for at in range(count):
-        user = users[RETURNS, at]
-        users[USER_STATE, user] = AWAY
+        user = users.returns[at]
+        users.status[user] = AWAY
         if user >= state[PRESENT] or now >= state[END]:
             continue
         if state[ISSUED] == len(arrival_ns):
             if state[END] != NEVER:
                 return False
             continue
-        users[USER_STATE, user] = BUSY
-        user_of[state[ISSUED]] = user
+        users.status[user] = BUSY
+        users.user[state[ISSUED]] = user
         arrival_ns[state[ISSUED]] = now
         state[ISSUED] += 1
         state[ACTIVE] += 1
     return True
 
 
-# Heaps by time, and sorting
+# Heaps of requests by time, and sorting
 
 
 @helper
-def push_timed(heap: IntArray, state: IntArray, size: int, time: int, value: int) -> None:
-    """Add to a heap by time, whose size is an element of the state."""
+def push_timed(heap: IntArray, time_ns: IntArray, state: IntArray, size: int, number: int) -> None:
+    """Add a request to a heap by its time; the heap's size is an element of the state."""
     at = state[size]
-    state[size] += 1
+    state[size] = at + 1
+    time = time_ns[number]
     while at:
         parent = (at - 1) >> 1
-        if heap[AT, parent] <= time:
+        above = heap[parent]
+        if time_ns[above] <= time:
             break
-        heap[AT, at], heap[WHO, at] = heap[AT, parent], heap[WHO, parent]
+        heap[at] = above
         at = parent
-    heap[AT, at], heap[WHO, at] = time, value
+    heap[at] = number
 
 
 @helper
-def pop_timed(heap: IntArray, state: IntArray, size: int) -> int:
+def pop_timed(heap: IntArray, time_ns: IntArray, state: IntArray, size: int) -> int:
     """Take the first from a heap by time."""
-    state[size] -= 1
-    last, first = state[size], heap[WHO, 0]
-    time, value = heap[AT, last], heap[WHO, last]
-    at, child = 0, 1
-    while child < last:
-        if child + 1 < last and heap[AT, child + 1] < heap[AT, child]:
-            child += 1
-        if heap[AT, child] >= time:
+    count = state[size] - 1
+    state[size] = count
+    first, last = heap[0], heap[count]
+    time = time_ns[last]
+    at = 0
+    child = 1
+    while child < count:
+        least = heap[child]
+        if child + 1 < count:
+            other = heap[child + 1]
+            if time_ns[other] < time_ns[least]:
+                child += 1
+                least = other
+        if time_ns[least] >= time:
             break
-        heap[AT, at], heap[WHO, at] = heap[AT, child], heap[WHO, child]
+        heap[at] = least
         at = child
         child = 2 * at + 1
-    heap[AT, at], heap[WHO, at] = time, value
+    heap[at] = last
     return first
 
 
@@ -683,7 +694,7 @@ class InOrder(NamedTuple):
     integral: IntArray
 
 
-@compiled
+@kernel
 def serve_in_order(run: InOrder, slot_bits: int, parallel: bool, first: int, last: int) -> None:
     """Serve the calls of the requests from `first` up to `last` in order, each on the slot free soonest.
 

@@ -75,7 +75,7 @@ class BrokenRulesError(PydanticCustomError):
 class Model(BaseModel):
     """A frozen mapping of a scenario file: no conversions, no unknown keys, no NaN or infinity."""
 
-    model_config = ConfigDict(frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
+    model_config = ConfigDict(defer_build=True, frozen=True, strict=True, extra="forbid", allow_inf_nan=False)
 
     def broken_rules(self) -> Iterator[Broken]:
         """Yield the rules between this model's keys that do not hold."""

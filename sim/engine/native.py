@@ -1,0 +1,198 @@
+"""Kernels that are kept as machine code and called without numba.
+
+numba compiles a kernel when it is first called with arguments of some types. Importing numba takes longer
+than many a run does, so what it made is kept, and loaded by LLVM alone the next time: in `__pycache__` beside
+the kernel's source, else in the user's cache folder (numba's variable NUMBA_CACHE_DIR names another one).
+Where neither can be written to, each process compiles anew. What is kept has a name made of all that it
+depends on.
+
+Arguments are integers, arrays in memory one after another, None, and named tuples of these, with which a
+kernel is called as numba's own calls are: the parts of a tuple and of an array are arguments of their own.
+"""
+
+import ctypes
+import gc
+import os
+import platform
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache, update_wrapper
+from hashlib import blake2b
+from importlib.metadata import version
+from pathlib import Path
+from tempfile import NamedTemporaryFile
+from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+
+import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import numpy as np
+
+Parameters = ParamSpec("Parameters")
+Returned = TypeVar("Returned")
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+CACHE_VARIABLE = "NUMBA_CACHE_DIR"
+# Without reference counts, which would take most of the time: every array outlives the call.
+OPTIONS: dict[str, Any] = {
+    "error_model": "numpy",
+    "_nrt": False,
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+}
+
+inner: list[tuple[Callable[..., Any], dict[str, Any]]] = []
+"""Functions that are called by kernels alone, with how they are compiled."""
+
+
+def helper(function: Function) -> Function:
+    """Let a function be compiled for kernels that call it."""
+    inner.append((function, OPTIONS))
+    return function
+
+
+def part(function: Function) -> Function:
+    """Let a function be compiled into each kernel that calls it: a call would cost more than it."""
+    inner.append((function, OPTIONS | {"forceinline": True}))
+    return function
+
+
+class Machine(NamedTuple):
+    """A kernel as machine code, and the name that it has there."""
+
+    symbol: str
+    code: bytes
+
+
+class kernel(Generic[Parameters, Returned]):  # noqa: N801  a decorator
+    """A function that is compiled for each kind of arguments it is called with. It returns an integer."""
+
+    def __init__(self, function: Callable[Parameters, Returned]) -> None:
+        self.function = function
+        self.loaded: dict[str, Callable[..., int]] = {}
+        update_wrapper(self, function)
+
+    def __call__(self, *arguments: Parameters.args, **_: Parameters.kwargs) -> Returned:
+        flat: list[Any] = []
+        kinds = ",".join([kind(argument, flat) for argument in arguments])
+        if kinds not in self.loaded:
+            self.loaded[kinds] = loaded(kept_or_compiled(self.function, kinds, arguments))
+        returned, fault = ctypes.c_int64(), ctypes.c_void_p()
+        if self.loaded[kinds](ctypes.byref(returned), ctypes.byref(fault), *flat):
+            raise RuntimeError(f"the kernel {self.function.__name__} failed")
+        return returned.value  # type: ignore[return-value]
+
+
+def kind(value: Any, flat: list[Any]) -> str:
+    """Return the type of an argument in words, and append what the machine code is called with for it."""
+    if isinstance(value, np.ndarray):
+        if not (value.flags.c_contiguous and value.flags.writeable):
+            raise ValueError("a kernel takes arrays that are in memory one after another and not read-only")
+        address = ctypes.c_void_p(value.ctypes.data)
+        numbers = (value.size, value.itemsize, *value.shape, *value.strides)
+        sizes = [ctypes.c_int64(number) for number in numbers]
+        flat += [None, None, *sizes[:2], address, *sizes[2:]]
+        return f"{value.dtype}[{value.ndim}]"
+    if isinstance(value, tuple):
+        return f"{type(value).__name__}({','.join([kind(one, flat) for one in value])})"
+    if value is None:
+        flat.append(None)
+        return "none"
+    if isinstance(value, bool):
+        flat.append(ctypes.c_bool(value))
+        return "bool"
+    flat.append(ctypes.c_int64(value))
+    return "int"
+
+
+def kept_or_compiled(function: Callable[..., Any], kinds: str, arguments: tuple[Any, ...]) -> Machine:
+    """Return a kernel for such arguments from the disk; else compile it, and keep it if possible."""
+    source = Path(function.__code__.co_filename)
+    name = f"{source.stem}.{function.__name__}.{digest(source, kinds)}.o"
+    folders = list(cache_folders(source))
+    for folder in folders:
+        with suppress(OSError):
+            symbol, _, code = (folder / name).read_bytes().partition(b"\n")
+            return Machine(symbol.decode(), code)
+    machine = compiled(function, arguments)
+    for folder in folders:
+        with suppress(OSError):
+            keep(machine, folder, name)
+            break
+    return machine
+
+
+def cache_folders(source: Path) -> Iterator[Path]:
+    """Yield where machine code may be kept, in order of preference."""
+    if os.environ.get(CACHE_VARIABLE):
+        yield Path(os.environ[CACHE_VARIABLE])
+        return
+    yield source.parent / "__pycache__"
+    yield Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "slotsim"
+
+
+def keep(machine: Machine, folder: Path, name: str) -> None:
+    """Write a file that is there whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
+        file.write(machine.symbol.encode() + b"\n" + machine.code)
+    Path(file.name).replace(folder / name)
+
+
+def digest(source: Path, kinds: str) -> str:
+    """Return a name for everything that machine code depends on."""
+    settings = sorted(
+        item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != CACHE_VARIABLE
+    )
+    versions = platform.python_version(), version("numba"), version("llvmlite")
+    words = repr((kinds, versions, host(), settings, OPTIONS))
+    return blake2b(words.encode() + source.read_bytes(), digest_size=16).hexdigest()
+
+
+@cache
+def host() -> tuple[str, str]:
+    """Return the processor that code is made for, and what it has beyond others."""
+    return llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
+
+
+def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Machine:
+    """Compile a function for arguments such as these."""
+    import numba  # noqa: PLC0415  what this module is there to avoid
+
+    for one, options in inner:
+        if one.__globals__[one.__name__] is one:
+            one.__globals__[one.__name__] = numba.njit(**options)(one)
+    dispatcher = numba.njit(**OPTIONS)(function)
+    types = tuple(map(numba.typeof, arguments))
+    with garbage_left():
+        dispatcher.compile(types)
+    made = dispatcher.overloads[types]
+    return Machine(made.fndesc.llvm_func_name, made.library._get_compiled_object())
+
+
+@contextmanager
+def garbage_left() -> Iterator[None]:
+    """Look for no garbage meanwhile: a compiler makes much that lives on."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
+
+
+def loaded(machine: Machine) -> Callable[..., int]:
+    """Return machine code as a function that can be called; other threads go on meanwhile."""
+    engine = code_engine()
+    engine.add_object_file(llvm.ObjectFileRef.from_data(machine.code))
+    engine.finalize_object()
+    return ctypes.CFUNCTYPE(ctypes.c_int32)(engine.get_function_address(machine.symbol))
+
+
+@cache
+def code_engine() -> Any:
+    """Return what holds the code of all kernels."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    name, features = host()
+    machine = llvm.Target.from_default_triple().create_target_machine(name, features, jit=True)
+    return llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine)
