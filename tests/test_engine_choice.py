@@ -6,9 +6,8 @@ import sys
 import pytest
 
 from sim.engine import ENGINES, EngineChoice, run, select_engine
-from sim.engine.choice import WORTH_COMPILING
+from sim.engine.choice import WORTH_COMPILING, run_shared_compiled
 from sim.engine.compiled import run as run_compiled
-from sim.engine.shared.compiled import run_shared as run_shared_compiled
 from sim.engine.shared.model import run_shared
 from sim.errors import ArgumentError
 

@@ -80,9 +80,14 @@ def simpy_engine(why: str) -> EngineChoice:
 
 
 def compiled_engine(why: str) -> EngineChoice:
-    """Return the compiled engine, which imports numba."""
-    # numba is imported only where it is used
-    from sim.engine.compiled import run  # noqa: PLC0415
-    from sim.engine.shared.compiled import run_shared  # noqa: PLC0415
+    """Return the compiled engine."""
+    from sim.engine.compiled import run  # noqa: PLC0415  it needs numba to be there
 
-    return EngineChoice(run, run_shared, "compiled", why)
+    return EngineChoice(run, run_shared_compiled, "compiled", why)
+
+
+def run_shared_compiled(given: SharedInput, progress: Progress | None = None) -> SharedOutput:
+    """Simulate one run on shared providers with compiled kernels, which import numba."""
+    from sim.engine.shared.compiled import run_shared  # noqa: PLC0415  only where it is used
+
+    return run_shared(given, progress)

@@ -23,7 +23,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
-import llvmlite.binding as llvm  # type: ignore[import-untyped]
+import llvmlite.binding as llvm
 import numpy as np
 
 Parameters = ParamSpec("Parameters")

@@ -7,7 +7,8 @@ What happens is read beside the model: `model.py`, `fork_join.py`, `provider.py`
 * An attempt is a column of the table of attempts. While it waits, its row of the table is of use: START,
   FINISH and SLOT link it into a pairing heap (first child, next sibling, the node before), HIT to the next
   waiting attempt of its request at the same provider. The first of these stands for the request in the heap
-  of those that hold equally many slots; see `sim/engine/kernels.py` for the source.
+  of those that hold equally many slots (M. L. Fredman, R. Sedgewick, D. D. Sleator, R. E. Tarjan, "The
+  pairing heap: a new form of self-adjusting heap", Algorithmica 1, 1986).
 * Arrays never grow inside a kernel: it returns when one is too short, and goes on where it was.
 
 All kernels are in this one file because numba's cache does not notice a change of a function in another.
