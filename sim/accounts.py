@@ -45,5 +45,5 @@ def accounts_of(scenario: Scenario, run: Run) -> Accounts:
         return Accounts(np.sum(costs, axis=0), out.outcome, out.workload)
     plan = scenario.parallel_plan(1)
     costs_micros = np.array([serial_cost_micros(plan), parallel_cost_micros(plan)], dtype=np.float64)
-    none = np.zeros(run.out.requests, dtype=np.int64)
-    return Accounts(costs_micros[run.out.ran_parallel.astype(np.int64)], none + SUCCEEDED, none)
+    succeeded, first = np.broadcast_to(np.array([[SUCCEEDED], [0]]), (2, run.out.requests))
+    return Accounts(costs_micros[run.out.ran_parallel.view(np.int8)], succeeded, first)

@@ -80,7 +80,7 @@ def backend_for(workers: Workers, tasks: int, *, worth_processes: bool = True) -
     if isinstance(workers, Backend):
         return workers
     if workers is None:
-        workers = cores() if worth_processes else 1
+        workers = cores() if worth_processes and tasks > 1 else 1
     return LocalBackend(max(1, min(workers, tasks)))
 
 

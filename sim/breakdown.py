@@ -11,6 +11,7 @@ from typing import Final
 
 import numpy as np
 
+from sim.engine import NO_CALL
 from sim.engine.interface import BoolArray
 from sim.engine.shared.interface import NO_SLOT, OK
 from sim.shared_simulation import SharedRun
@@ -30,6 +31,7 @@ PARTS: Final = {
 SERVICE, SLOTS_BUSY, OWN_CAP, LIMITS, LOST_ATTEMPTS, PAUSES, JOIN = range(len(PARTS))
 MOST_REQUESTS = 20_000
 SLOWEST = 10
+NEVER = (1 << 63) - 1
 
 
 @dataclass(frozen=True)
@@ -90,24 +92,41 @@ class Leg:
 def time_spent(run: Run, counted: BoolArray) -> TimeSpent:
     """Return where the time of a run's requests went; `counted` (bool[requests]) says whose time counts."""
     requests = np.flatnonzero(counted)
-    longest_first = np.argsort(-run.out.latency_ns[requests], kind="stable")
+    slowest = requests[longest(run.out.latency_ns[requests], SLOWEST)]
+    # One by one, as they may be far apart and the time between them is of no interest.
+    one_by_one = [break_down(run, slowest[[place]]).parts_ns for place in range(len(slowest))]
     return TimeSpent(
         len(requests),
         break_down(run, requests[:MOST_REQUESTS]),
-        break_down(run, requests[longest_first[:SLOWEST]]),
+        Breakdown(slowest, np.array(one_by_one, dtype=np.int64).reshape(-1, len(PARTS))),
     )
+
+
+def longest(latency_ns: IntArray, count: int) -> IntArray:
+    """Return the places of the longest latencies, the longest first, of equal ones the first."""
+    if len(latency_ns) > count:
+        least_ns = np.partition(latency_ns, -count)[-count]
+        places = np.flatnonzero(latency_ns >= least_ns)
+    else:
+        places = np.arange(len(latency_ns))
+    return places[np.argsort(-latency_ns[places], kind="stable")][:count]
 
 
 def break_down(run: Run, requests: IntArray) -> Breakdown:
     """Return the parts of the latencies of delivered requests, by number and in the order given."""
     legs = legs_of(run, requests)
-    waits = [ProviderWaits(run, provider) for provider in range(providers_of(run))]
-    join_start_ns = join_starts_ns(run)
+    arrival_ns, completion_ns = run.out.arrival_ns[requests], run.out.completion_ns[requests]
+    period = int(arrival_ns.min(initial=NEVER)), int(completion_ns.max(initial=0))
+    waits = [ProviderWaits(run, provider, period) for provider in range(providers_of(run))]
     rows = [
-        Way(legs[request], int(run.out.arrival_ns[request]), waits).parts(
-            int(join_start_ns[request]), int(run.out.completion_ns[request]), join_call(run, request)
+        Way(legs[request], arrives_ns, waits).parts(joins_ns, completes_ns, join_call(run, request))
+        for request, arrives_ns, joins_ns, completes_ns in zip(
+            requests.tolist(),
+            arrival_ns.tolist(),
+            join_starts_ns(run, requests).tolist(),
+            completion_ns.tolist(),
+            strict=True,
         )
-        for request in requests.tolist()
     ]
     return Breakdown(requests, np.array(rows, dtype=np.int64).reshape(-1, len(PARTS)))
 
@@ -117,13 +136,12 @@ def providers_of(run: Run) -> int:
     return 1 if run.shared is None else len(run.shared.given.providers)
 
 
-def join_starts_ns(run: Run) -> IntArray:
+def join_starts_ns(run: Run, requests: IntArray) -> IntArray:
     """Return when each request's join began (int64): at its last finish where it holds no slot."""
     if run.shared is not None:
-        return run.shared.out.join_start_ns
-    given, out = run.given, run.out
-    joins_ns = np.where(out.ran_parallel, given.join_ns[: out.requests], 0)
-    return out.completion_ns - joins_ns
+        return run.shared.out.join_start_ns[requests]
+    joins_ns = np.where(run.out.ran_parallel[requests], run.given.join_ns[requests], 0)
+    return run.out.completion_ns[requests] - joins_ns
 
 
 def join_call(run: Run, request: int) -> int:
@@ -137,28 +155,28 @@ def join_call(run: Run, request: int) -> int:
 
 def legs_of(run: Run, requests: IntArray) -> dict[int, list[Leg]]:
     """Return the attempts of each request."""
-    wanted = np.zeros(run.out.requests, dtype=np.bool_)
-    wanted[requests] = True
     legs: defaultdict[int, list[Leg]] = defaultdict(list)
-    columns = plain_legs(run, wanted) if run.shared is None else shared_legs(run.shared, wanted)
+    columns = plain_legs(run, requests) if run.shared is None else shared_legs(run.shared, requests)
     for request, *leg in zip(*(column.tolist() for column in columns), strict=True):
         legs[request].append(Leg(*leg))
     return legs
 
 
-def plain_legs(run: Run, wanted: BoolArray) -> tuple[IntArray, ...]:
+def plain_legs(run: Run, requests: IntArray) -> tuple[IntArray, ...]:
     """Return the requests and the fields of `Leg`, a column each, of the calls of a plain run."""
     out = run.out
-    called = out.called & wanted[:, None]
-    number, call = np.nonzero(called)
+    place, call = np.nonzero(out.slot[requests] != NO_CALL)
+    number = requests[place]
     nothing = np.zeros(len(call), dtype=np.int64)
-    times_ns = (out.ready_ns[called], out.start_ns[called], out.finish_ns[called])
+    times_ns = (column[number, call] for column in (out.ready_ns, out.start_ns, out.finish_ns))
     return number, call, nothing, *times_ns, nothing, nothing + 1
 
 
-def shared_legs(run: SharedRun, wanted: BoolArray) -> tuple[IntArray, ...]:
+def shared_legs(run: SharedRun, requests: IntArray) -> tuple[IntArray, ...]:
     """Return the requests and the fields of `Leg`, a column each, of the attempts on shared providers."""
     attempts = run.out.attempts
+    wanted = np.zeros(len(run.out.arrival_ns), dtype=np.bool_)
+    wanted[requests] = True
     mine = wanted[attempts.number]
     columns = (
         attempts.number,
@@ -174,10 +192,10 @@ def shared_legs(run: SharedRun, wanted: BoolArray) -> tuple[IntArray, ...]:
 
 
 class ProviderWaits:
-    """Splits a wait at one provider by its cause."""
+    """Splits a wait at one provider, within a period (from, to), by its cause."""
 
-    def __init__(self, run: Run, provider: int) -> None:
-        start_ns, finish_ns, slots_ns, slots = held_slots(run, provider)
+    def __init__(self, run: Run, provider: int, period: tuple[int, int]) -> None:
+        start_ns, finish_ns, slots_ns, slots = held_slots(run, provider, period)
         self.at_ns = np.unique(np.concatenate([start_ns, finish_ns, slots_ns]))
         busy = np.searchsorted(np.sort(start_ns), self.at_ns, side="right") - np.searchsorted(
             np.sort(finish_ns), self.at_ns, side="right"
@@ -195,7 +213,7 @@ class ProviderWaits:
                 self.beside_free = OWN_CAP
 
     def full_ns(self, time_ns: int) -> int:
-        """Return for how long, up to a time, every slot had been taken."""
+        """Return for how long, up to a time within the period, every slot had been taken since some time."""
         place = int(np.searchsorted(self.at_ns, time_ns, side="right")) - 1
         if place < 0:
             return 0
@@ -208,17 +226,31 @@ class ProviderWaits:
         return full_ns, to_ns - from_ns - full_ns
 
 
-def held_slots(run: Run, provider: int) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+def held_slots(
+    run: Run, provider: int, period: tuple[int, int]
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return (starts, finishes) of what held a provider's slots, and (instants, slots) of its concurrency."""
     if run.shared is None:
         out, zero = run.out, np.zeros(1, dtype=np.int64)
-        return out.start_ns[out.called], out.finish_ns[out.called], zero, zero + run.given.slots
+        # Requests are numbered in order of arrival, and none takes longer than the longest.
+        first, last = np.searchsorted(
+            out.arrival_ns, [period[0] - int(out.latency_ns.max(initial=0)), period[1] + 1]
+        )
+        start_ns, finish_ns = out.start_ns[first:last], out.finish_ns[first:last]
+        meanwhile = (start_ns != NO_CALL) & overlaps(start_ns, finish_ns, period)
+        return start_ns[meanwhile], finish_ns[meanwhile], zero, zero + run.given.slots
     given, attempts = run.shared.given, run.shared.out.attempts
     mine = (provider_of(given, run.shared.out) == provider) & (attempts.slot != NO_SLOT)
+    mine &= overlaps(attempts.start_ns, attempts.finish_ns, period)
     at_ns, slots = (
         np.array(column, dtype=np.int64) for column in zip(*given.providers[provider].slots, strict=True)
     )
     return attempts.start_ns[mine], attempts.finish_ns[mine], at_ns, slots
+
+
+def overlaps(start_ns: IntArray, finish_ns: IntArray, period: tuple[int, int]) -> BoolArray:
+    """Return what was there at some time of a period."""
+    return (start_ns <= period[1]) & (finish_ns >= period[0])
 
 
 class Way:

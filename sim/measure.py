@@ -88,11 +88,12 @@ def measure(scenario: Scenario, run: Run) -> Measured:
     dropped, note = warm_up(scenario, out)
     kept = np.arange(out.requests) >= dropped
     accounts = accounts_of(scenario, run)
+    work_ns = run.busy_ns(0, out.horizon_ns)
     return Measured(
         figures={
             **request_figures(out, accounts, kept),
             **(attainment(scenario, out, accounts, kept) if len(scenario.parts) == 1 else {}),
-            **run_figures(run),
+            **run_figures(run, work_ns),
             **shared_figures(run, kept),
             **(follow_up_figures(scenario, run, 0) if len(scenario.parts) == 1 else {}),
         },
@@ -101,7 +102,7 @@ def measure(scenario: Scenario, run: Run) -> Measured:
         dropped=dropped,
         note=note,
         backlog=backlog(out.arrival_ns, out.completion_ns),
-        work_ns=run.busy_ns(0, out.horizon_ns),
+        work_ns=work_ns,
         arrival_span_ns=int(out.arrival_ns.max(initial=0)),
         periods=tuple(measure_period(scenario, run, accounts, period) for period in scenario.periods),
         workloads=measure_workloads(scenario, run, accounts, kept),
@@ -175,11 +176,11 @@ def attainment(scenario: Scenario, out: EngineOutput, accounts: Accounts, kept: 
     }
 
 
-def run_figures(run: Run) -> Figures:
+def run_figures(run: Run, work_ns: int) -> Figures:
     """Return what the whole run, from 0 to its last completion, did with the provider."""
     out, horizon_ns = run.out, run.out.horizon_ns
     return {
-        "utilisation": ratio(run.busy_ns(0, horizon_ns), run.available_ns(0, horizon_ns)),
+        "utilisation": ratio(work_ns, run.available_ns(0, horizon_ns)),
         "throughput_per_s": ratio(out.requests * NS_PER_S, horizon_ns),
         "active_requests_mean": ratio(out.active_integral_ns, horizon_ns),
     }

@@ -13,7 +13,7 @@ from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
 from sim.shared_simulation import SharedRun, simulate_shared
 from sim.shared_view import merged_view
-from sim.units import sum_exact
+from sim.units import stretches, sum_exact
 from sim.workload import draw
 
 
@@ -44,9 +44,12 @@ class Run:
         if self.shared is not None:
             held = self.shared.out.attempts
             from_ns, to_ns = held.start_ns[held.slot >= 0], held.finish_ns[held.slot >= 0]
-        else:
-            from_ns, to_ns = self.out.start_ns[self.out.called], self.out.finish_ns[self.out.called]
-        return sum_exact(np.clip(to_ns, start_ns, end_ns) - np.clip(from_ns, start_ns, end_ns))
+        else:  # a call that was not made begins and ends at the same time
+            from_ns, to_ns = self.out.start_ns, self.out.finish_ns
+        return sum(
+            sum_exact(np.clip(to_ns[rows], start_ns, end_ns) - np.clip(from_ns[rows], start_ns, end_ns))
+            for rows in stretches(len(to_ns))
+        )
 
     def available_ns(self, start_ns: int, end_ns: int) -> int:
         """Return the slot-time that the providers offered between two instants."""

@@ -64,24 +64,25 @@ def backlog(
     ArgumentError
         There are no requests and no period is given, or the period ends before it starts.
     """
-    arrivals, completions = np.sort(arrivals_ns), np.sort(completions_ns)
-    if len(arrivals) == 0 and (start_ns is None or end_ns is None):
+    if len(arrivals_ns) == 0 and (start_ns is None or end_ns is None):
         raise ArgumentError("arrivals_ns", "must have at least one request", [])
-    start = int(arrivals[0]) if start_ns is None else start_ns
-    end = int(arrivals[-1]) if end_ns is None else end_ns
+    start = int(arrivals_ns.min()) if start_ns is None else start_ns
+    end = int(arrivals_ns.max()) if end_ns is None else end_ns
     if end < start:
         raise ArgumentError("end_ns", f"must be >= start_ns, {start}", end)
 
-    def active(times_ns: IntArray) -> IntArray:
-        return np.searchsorted(arrivals, times_ns, "right") - np.searchsorted(completions, times_ns, "right")
+    def active(time_ns: int) -> int:
+        return int(np.count_nonzero(arrivals_ns <= time_ns) - np.count_nonzero(completions_ns <= time_ns))
 
-    marks = active(np.array([start + (end - start) * k // WINDOWS for k in range(WINDOWS + 1)]))
+    marks = [active(start + (end - start) * k // WINDOWS) for k in range(WINDOWS + 1)]
     last_third = start + (end - start) * 2 // 3
     # The count falls only at completions, so its lowest value stands at one of them or at the beginning.
-    falls = completions[(completions > last_third) & (completions <= end)]
-    lowest = int(active(np.concatenate(([last_third], falls))).min())
+    falls = np.sort(completions_ns[(completions_ns > last_third) & (completions_ns <= end)])
+    rises = np.sort(arrivals_ns[(arrivals_ns > last_third) & (arrivals_ns <= end)])
+    changes = np.searchsorted(rises, falls, "right") - np.searchsorted(falls, falls, "right")
+    lowest = active(last_third) + int(changes.min(initial=0))
     increments = tuple(np.diff(marks)[1:].tolist()) if end > start else ()
-    return Backlog(int(marks[0]), int(marks[-1]), lowest, increments)
+    return Backlog(marks[0], marks[-1], lowest, increments)
 
 
 def open_stability(

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.check import kernels
-from sim.check.kernels import Graph, Tables, Walk
+from sim.check.kernels import Graph, Queue, Tables, Walk
 from sim.engine import EngineInput, EngineOutput, OpenArrivals
 from sim.schedule import serial_order
 from sim.units import IntArray, sum_exact
@@ -47,7 +47,8 @@ def verdict(given: EngineInput, out: EngineOutput) -> Verdict:
     if early is not None:
         return Verdict(0, RULES[kernels.OTHER_ARRIVAL - 1], early)
     tables, graph, walk = walk_tables(given, out), walk_graph(given), initial_walk(given, out)
-    while not kernels.walk_through(tables, graph, walk, INSTANTS_AT_ONCE):
+    waiting = initial_queue(given, out)
+    while not kernels.walk_through(tables, graph, walk, waiting, INSTANTS_AT_ONCE):
         pass
     if rule := int(walk.state[kernels.BROKEN]):
         return Verdict(0, RULES[rule - 1], int(walk.state[kernels.BROKEN_FOR]))
@@ -87,11 +88,6 @@ def plain(values: IntArray) -> IntArray:
 
 
 def walk_tables(given: EngineInput, out: EngineOutput) -> Tables:
-    rank = place_at = np.empty(0, dtype=np.int64)
-    if given.calls_per_request > 1 and (any(given.dependencies) or not out.ran_parallel.all()):
-        place_at = np.argsort(out.ready_ns, axis=None, kind="stable")
-        rank = np.empty_like(place_at)
-        rank[place_at] = np.arange(len(place_at))
     return Tables(
         arrival_ns=plain(out.arrival_ns),
         completion_ns=plain(out.completion_ns),
@@ -103,8 +99,27 @@ def walk_tables(given: EngineInput, out: EngineOutput) -> Tables:
         slot=plain(out.slot),
         service_ns=plain(given.service_ns),
         ended_ns=np.sort(out.completion_ns),
+    )
+
+
+def initial_queue(given: EngineInput, out: EngineOutput) -> Queue | None:
+    """Return where waiting calls are found; None where they are served in the order of their places."""
+    calls = given.calls_per_request
+    in_order = calls == 1 or (not any(given.dependencies) and bool(out.ran_parallel.all()))
+    caps_can_bind = given.allocation != "fifo" or given.max_degree is not None
+    if in_order and (calls == 1 or not caps_can_bind):
+        return None
+    rank = place_at = np.empty(0, dtype=np.int64)
+    if not in_order:
+        place_at = np.argsort(out.ready_ns, axis=None, kind="stable")
+        rank = np.empty_like(place_at)
+        rank[place_at] = np.arange(len(place_at))
+    height_from = tree_heights(out.slot.size)
+    return Queue(
         rank=rank,
         place_at=place_at,
+        bits=np.zeros((calls if caps_can_bind else 1, height_from[-1]), dtype=np.int64),
+        height_from=height_from[:-1],
     )
 
 
@@ -132,8 +147,6 @@ def walk_graph(given: EngineInput) -> Graph:
 def initial_walk(given: EngineInput, out: EngineOutput) -> Walk:
     requests, calls = out.slot.shape
     slots = min(given.slots, out.slot.size)
-    height_from = tree_heights(out.slot.size)
-    caps_can_bind = given.allocation != "fifo" or given.max_degree is not None
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.CALLS] = calls
     state[kernels.FEWEST_FIRST] = given.allocation == "max_min"
@@ -143,8 +156,6 @@ def initial_walk(given: EngineInput, out: EngineOutput) -> Walk:
         state=state,
         of_request=np.zeros((requests, 5), dtype=np.int32),
         status=np.zeros(out.slot.size, dtype=np.uint8),
-        bits=np.zeros((calls if caps_can_bind else 1, height_from[-1]), dtype=np.int64),
-        height_from=height_from[:-1],
         free=np.arange(1 << (slots - 1).bit_length(), dtype=np.int64),
         running=np.empty((2, slots), dtype=np.int64),
         on_slot=np.empty(slots, dtype=np.int64),

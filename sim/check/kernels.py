@@ -40,7 +40,7 @@ BIT_OF[[(DE_BRUIJN << bit & (1 << 64) - 1) >> 58 for bit in range(64)]] = np.ara
 
 # Elements of `Walk.state`.
 CALLS, FEWEST_FIRST, NOW, ACTIVE, ARRIVED, ENDED, RUNNING, FREE_FIRST, FREE_COUNT, TOUCHED = range(10)
-LEFT, EXACT, BROKEN, BROKEN_FOR, STATE_SIZE = range(10, 15)
+LEFT, EXACT, BROKEN, BROKEN_FOR, SERVED, STATE_SIZE = range(10, 16)
 
 # Columns of `Walk.of_request`. LEAST is -1 once the list scheduler can no longer say the latency.
 HELD, UNGRANTED, QUEUED, LEAST, GREATEST = range(5)
@@ -59,8 +59,6 @@ class Tables(NamedTuple):
         [requests * calls]; `service_ns` as drawn.
     ended_ns
         [requests]: `completion_ns` in ascending order.
-    rank, place_at
-        [requests * calls]: each call's rank in the queue and back; empty where ranks are places.
     """
 
     arrival_ns: IntArray
@@ -73,8 +71,6 @@ class Tables(NamedTuple):
     slot: IntArray
     service_ns: IntArray
     ended_ns: IntArray
-    rank: IntArray
-    place_at: IntArray
 
 
 class Graph(NamedTuple):
@@ -111,9 +107,6 @@ class Walk(NamedTuple):
         int32[requests, 5].
     status
         uint8[requests * calls].
-    bits, height_from
-        int64[levels, words]: a tree of bits for each number of slots held, or one tree where no cap can
-        bind; where each height begins.
     free
         [power of two]: a ring of the free slots, the one free longest first.
     running
@@ -131,8 +124,6 @@ class Walk(NamedTuple):
     state: IntArray
     of_request: npt.NDArray[np.int32]
     status: npt.NDArray[np.uint8]
-    bits: IntArray
-    height_from: IntArray
     free: IntArray
     running: IntArray
     on_slot: IntArray
@@ -141,18 +132,36 @@ class Walk(NamedTuple):
     scratch: IntArray
 
 
+class Queue(NamedTuple):
+    """Where the waiting calls are found, unless they are served in the order of their places; int64.
+
+    Parameters
+    ----------
+    rank, place_at
+        [requests * calls]: each call's rank in the queue and back; empty where ranks are places.
+    bits, height_from
+        [levels, words]: a tree of bits for each number of slots held, or one tree where no cap can bind;
+        where each height begins.
+    """
+
+    rank: IntArray
+    place_at: IntArray
+    bits: IntArray
+    height_from: IntArray
+
+
 @kernel
-def walk_through(tables: Tables, graph: Graph, walk: Walk, instants: int) -> bool:
+def walk_through(tables: Tables, graph: Graph, walk: Walk, waiting: Queue | None, instants: int) -> bool:
     """Walk through so many instants more; return whether the walk has ended, at the end or at a fault."""
     state = walk.state
     for _ in range(instants):
         now = next_instant(tables, walk)
         if now == NEVER:
             if state[LEFT]:
-                fault(state, NOT_SERVED, first_unserved(walk))
+                fault(state, NOT_SERVED, first_unserved(walk.of_request))
             return True
         state[NOW] = now
-        finish_calls(tables, graph, walk, now)
+        finish_calls(tables, graph, walk, waiting, now)
         while state[ENDED] < len(tables.ended_ns) and tables.ended_ns[state[ENDED]] == now:
             state[ENDED] += 1
             state[ACTIVE] -= 1
@@ -161,14 +170,14 @@ def walk_through(tables: Tables, graph: Graph, walk: Walk, instants: int) -> boo
             state[ARRIVED] += 1
             state[ACTIVE] += 1
         for number in range(first, state[ARRIVED]):
-            arrive(tables, graph, walk, number)
+            arrive(tables, graph, walk, waiting, number)
         cap = graph.cap_at[min(state[ACTIVE], len(graph.cap_at) - 1)]
         walk.seen_ns[cap] = now
         while state[FREE_COUNT]:
-            rank = due(walk, cap)
+            rank = due(walk, waiting, cap)
             if rank == NOBODY:
                 break
-            grant(tables, graph, walk, rank, cap)
+            grant(tables, graph, walk, waiting, rank, cap)
         for at in range(state[TOUCHED]):
             look(walk.of_request, walk.touched[at], cap)
         for number in range(first, state[ARRIVED]):
@@ -201,16 +210,16 @@ def fault(state: IntArray, rule: int, request: int) -> None:
 
 
 @helper
-def first_unserved(walk: Walk) -> int:
+def first_unserved(of_request: npt.NDArray[np.int32]) -> int:
     """Return the first request that still has calls to be granted."""
-    for number in range(len(walk.of_request)):
-        if walk.of_request[number, UNGRANTED]:
+    for number in range(len(of_request)):
+        if of_request[number, UNGRANTED]:
             return number
     return 0
 
 
 @part
-def finish_calls(tables: Tables, graph: Graph, walk: Walk, now: int) -> None:
+def finish_calls(tables: Tables, graph: Graph, walk: Walk, waiting: Queue | None, now: int) -> None:
     """Let the calls finish that do so now: slots are freed in ascending order, dependents may wait."""
     state = walk.state
     state[TOUCHED] = 0
@@ -222,12 +231,14 @@ def finish_calls(tables: Tables, graph: Graph, walk: Walk, now: int) -> None:
         number = place // state[CALLS]
         walk.touched[state[TOUCHED]] = number
         state[TOUCHED] += 1
-        change_held(tables, walk, number, -1)
-        free_dependents(tables, graph, walk, number, place - number * state[CALLS], now)
+        change_held(walk, waiting, number, -1)
+        free_dependents(tables, graph, walk, waiting, number, place - number * state[CALLS], now)
 
 
 @part
-def free_dependents(tables: Tables, graph: Graph, walk: Walk, number: int, call: int, now: int) -> None:
+def free_dependents(
+    tables: Tables, graph: Graph, walk: Walk, waiting: Queue | None, number: int, call: int, now: int
+) -> None:
     """Let the calls wait that were ready when this one finished: their ready times are known to be right."""
     before = number * walk.state[CALLS]
     plan = np.int64(tables.parallel[number])
@@ -237,11 +248,11 @@ def free_dependents(tables: Tables, graph: Graph, walk: Walk, number: int, call:
         node = plan * walk.state[CALLS] + other
         for at in range(graph.needs_from[node], graph.needs_from[node + 1]):
             if graph.needs[at] == call and tables.ready_ns[before + other] == now:
-                wait(tables, walk, number, before + other)
+                wait(walk, waiting, number, before + other)
 
 
 @part
-def arrive(tables: Tables, graph: Graph, walk: Walk, number: int) -> None:
+def arrive(tables: Tables, graph: Graph, walk: Walk, waiting: Queue | None, number: int) -> None:
     """Hold a request's rows against what was drawn, and let its first calls wait."""
     state, calls = walk.state, walk.state[CALLS]
     parallel = graph.parallel_at[min(state[ACTIVE], len(graph.parallel_at) - 1)]
@@ -255,7 +266,7 @@ def arrive(tables: Tables, graph: Graph, walk: Walk, number: int) -> None:
     for call in range(calls):
         node = np.int64(tables.parallel[number]) * calls + call
         if graph.made[node] and graph.needs_from[node] == graph.needs_from[node + 1]:
-            wait(tables, walk, number, number * calls + call)
+            wait(walk, waiting, number, number * calls + call)
 
 
 @part
@@ -265,7 +276,7 @@ def is_blank(tables: Tables, place: int) -> bool:
     return blank and tables.finish_ns[place] == NOBODY and tables.slot[place] == NOBODY
 
 
-@helper
+@part
 def broken_rule(tables: Tables, graph: Graph, number: int, calls: int) -> tuple[int, int]:
     """Return the first rule that a request's rows break, and how many calls its plan makes."""
     plan = np.int64(tables.parallel[number])
@@ -299,43 +310,71 @@ def broken_rule(tables: Tables, graph: Graph, number: int, calls: int) -> tuple[
 
 
 @part
-def wait(tables: Tables, walk: Walk, number: int, place: int) -> None:
+def wait(walk: Walk, waiting: Queue | None, number: int, place: int) -> None:
     """Let a call wait, once."""
     if walk.status[place] == UNREADY:
         walk.status[place] = WAITING
         walk.of_request[number, QUEUED] += 1
-        rank = place if len(tables.rank) == 0 else tables.rank[place]
-        set_bit(walk.bits, walk.height_from, level_of(walk, number), rank)
+        if waiting is not None:
+            rank = place if len(waiting.rank) == 0 else waiting.rank[place]
+            level = level_of(walk.of_request, waiting.bits, number)
+            set_bit(waiting.bits, waiting.height_from, level, rank)
+
+
+@part
+def change_held(walk: Walk, waiting: Queue | None, number: int, change: int) -> None:
+    """Change what a request holds, and move its waiting calls accordingly."""
+    held = walk.of_request[number, HELD]
+    walk.of_request[number, HELD] = held + change
+    if waiting is not None and walk.of_request[number, QUEUED]:
+        move_waiting(
+            waiting.rank,
+            walk.status,
+            waiting.bits,
+            waiting.height_from,
+            walk.state[CALLS],
+            number,
+            min(held, len(waiting.bits) - 1),
+            min(held + change, len(waiting.bits) - 1),
+        )
 
 
 @helper
-def change_held(tables: Tables, walk: Walk, number: int, change: int) -> None:
-    """Change what a request holds, and move its waiting calls accordingly."""
-    before = level_of(walk, number)
-    walk.of_request[number, HELD] += change
-    after = level_of(walk, number)
-    if after == before or walk.of_request[number, QUEUED] == 0:
+def move_waiting(
+    ranks: IntArray,
+    status: npt.NDArray[np.uint8],
+    bits: IntArray,
+    height_from: IntArray,
+    calls: int,
+    number: int,
+    before: int,
+    after: int,
+) -> None:
+    """Move a request's waiting calls from one tree to another."""
+    if before == after:
         return
-    calls = walk.state[CALLS]
     for place in range(number * calls, (number + 1) * calls):
-        if walk.status[place] == WAITING:
-            rank = place if len(tables.rank) == 0 else tables.rank[place]
-            clear_bit(walk.bits, walk.height_from, before, rank)
-            set_bit(walk.bits, walk.height_from, after, rank)
+        if status[place] == WAITING:
+            rank = place if len(ranks) == 0 else ranks[place]
+            clear_bit(bits, height_from, before, rank)
+            set_bit(bits, height_from, after, rank)
 
 
 @part
-def level_of(walk: Walk, number: int) -> int:
+def level_of(of_request: npt.NDArray[np.int32], bits: IntArray, number: int) -> int:
     """Return the level of a request: what it holds, or 0 where no cap can bind."""
-    return int(min(walk.of_request[number, HELD], len(walk.bits) - 1))
+    return int(min(of_request[number, HELD], len(bits) - 1))
 
 
 @part
-def due(walk: Walk, cap: int) -> int:
+def due(walk: Walk, waiting: Queue | None, cap: int) -> int:
     """Return the rank of the call that the allocation serves next, or NOBODY."""
+    if waiting is None:
+        served = walk.state[SERVED]
+        return served if served < len(walk.status) and walk.status[served] == WAITING else NOBODY
     best = NOBODY
-    for level in range(min(cap, len(walk.bits))):
-        rank = first_bit(walk.bits, walk.height_from, level)
+    for level in range(min(cap, len(waiting.bits))):
+        rank = first_bit(waiting.bits, waiting.height_from, level)
         if rank != NOBODY and (best == NOBODY or rank < best):
             best = rank
             if walk.state[FEWEST_FIRST]:
@@ -344,10 +383,10 @@ def due(walk: Walk, cap: int) -> int:
 
 
 @part
-def grant(tables: Tables, graph: Graph, walk: Walk, rank: int, cap: int) -> None:
+def grant(tables: Tables, graph: Graph, walk: Walk, waiting: Queue | None, rank: int, cap: int) -> None:
     """Give the call that is due the slot free longest, if that is what the tables say."""
     state, now = walk.state, walk.state[NOW]
-    place = rank if len(tables.rank) == 0 else tables.place_at[rank]
+    place = rank if waiting is None or len(waiting.rank) == 0 else waiting.place_at[rank]
     number = place // state[CALLS]
     if tables.start_ns[place] != now:
         fault(state, NOT_DUE, number)
@@ -356,10 +395,13 @@ def grant(tables: Tables, graph: Graph, walk: Walk, rank: int, cap: int) -> None
         fault(state, OTHER_SLOT, number)
     state[FREE_FIRST] = (state[FREE_FIRST] + 1) & (len(walk.free) - 1)
     state[FREE_COUNT] -= 1
-    clear_bit(walk.bits, walk.height_from, level_of(walk, number), rank)
+    if waiting is not None:
+        level = level_of(walk.of_request, waiting.bits, number)
+        clear_bit(waiting.bits, waiting.height_from, level, rank)
     walk.status[place] = GRANTED
     walk.of_request[number, QUEUED] -= 1
-    change_held(tables, walk, number, 1)
+    state[SERVED] += 1
+    change_held(walk, waiting, number, 1)
     walk.on_slot[slot] = place
     push(walk.running, state, max(now + 1, tables.finish_ns[place]), slot)
     if tables.ready_ns[place] < now:
@@ -401,7 +443,7 @@ def look(of_request: npt.NDArray[np.int32], number: int, cap: int) -> None:
         of_request[number, LEAST] = -1
 
 
-@helper
+@part
 def judge(tables: Tables, graph: Graph, walk: Walk, number: int) -> None:
     """Hold a request's latency against the list scheduler: exactly, or from below."""
     calls, greatest = walk.state[CALLS], int(walk.of_request[number, GREATEST])
@@ -529,8 +571,11 @@ def first_early(
 def set_bit(bits: IntArray, height_from: IntArray, level: int, rank: int) -> None:
     """Add a rank."""
     for height in range(len(height_from)):
-        word = height_from[height] + (rank >> 6)
-        bits[level, word] |= np.int64(1) << (rank & 63)
+        at = height_from[height] + (rank >> 6)
+        word = bits[level, at]
+        bits[level, at] = word | 1 << (rank & 63)
+        if word:
+            return
         rank >>= 6
 
 
