@@ -3,7 +3,7 @@
 import numpy as np
 from hypothesis import given, reject, settings
 
-from sim.breakdown import MOST_REQUESTS, PARTS, SLOWEST, break_down, time_spent
+from sim.breakdown import MOST_REQUESTS, PARTS, SLOWEST, break_down, longest, time_spent
 from sim.check import CheckReport
 from sim.engine import DrawsExhaustedError, EngineInput, run
 from sim.engine.shared.interface import DEGRADED, ProviderInput, SharedInput, WorkloadInput
@@ -201,3 +201,10 @@ def test_no_request_has_no_parts() -> None:
 
 def parts_ms(**parts: float) -> dict[str, float]:
     return {name: parts.get(name, 0.0) for name in PARTS}
+
+
+def test_the_longest_are_the_first_of_equal_ones() -> None:
+    latency_ns = np.array([5, 9, 5, 7, 5, 9, 1])
+    assert longest(latency_ns, 4).tolist() == [1, 5, 3, 0]
+    assert longest(latency_ns, 20).tolist() == [1, 5, 3, 0, 2, 4, 6]
+    assert longest(latency_ns[:0], 4).tolist() == []

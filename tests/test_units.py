@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sim.units import (
+    AT_ONCE,
     exact,
     ms_array_to_ns,
     ms_to_ns,
     ns_to_ms,
     round_half_away,
     s_to_ns,
+    stretches,
     sum_exact,
 )
 
@@ -75,3 +77,19 @@ def test_shown_values_round_half_away_from_zero(value: float, decimals: int, sho
 @given(st.lists(st.integers(-(2**62), 2**62), max_size=30))
 def test_a_long_sum_does_not_overflow(values: list[int]) -> None:
     assert sum_exact(np.array(values, dtype=np.int64)) == sum(values)
+
+
+def test_long_sums_beyond_64_bits_are_exact() -> None:
+    values = np.full((2 * AT_ONCE + 3, 2), 2**61, dtype=np.int64)
+    values[-1] = [5, -7]
+    assert sum_exact(values) == (values.size - 2) * 2**61 - 2
+    assert sum_exact(values[:2]) == 2**63
+    assert sum_exact(-values[:8]) == -(2**65)
+
+
+def test_stretches_cover_an_array_once() -> None:
+    assert [(rows.start, rows.stop) for rows in stretches(AT_ONCE + 1)] == [
+        (0, AT_ONCE),
+        (AT_ONCE, 2 * AT_ONCE),
+    ]
+    assert list(stretches(0)) == []
