@@ -42,6 +42,13 @@ OPTIONS: dict[str, Any] = {
 inner: list[tuple[Callable[..., Any], dict[str, Any]]] = []
 """Functions that are called by kernels alone, with how they are compiled."""
 
+Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
+
+
+def refer(arrays: Arrays) -> Arrays:
+    """Return a named tuple of arrays as the functions of a kernel pass it on; see `by_reference.py`."""
+    return arrays
+
 
 def helper(function: Function) -> Function:
     """Let a function be compiled for kernels that call it."""
@@ -143,8 +150,10 @@ def digest(source: Path, kinds: str) -> str:
         item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != CACHE_VARIABLE
     )
     versions = platform.python_version(), version("numba"), version("llvmlite")
-    words = repr((kinds, versions, host(), settings, OPTIONS))
-    return blake2b(words.encode() + source.read_bytes(), digest_size=16).hexdigest()
+    name = blake2b(repr((kinds, versions, host(), settings, OPTIONS)).encode(), digest_size=16)
+    for file in (source, *sorted(Path(__file__).parent.rglob("*.py"))):  # and what kernels take from there
+        name.update(file.read_bytes())
+    return name.hexdigest()
 
 
 @cache
@@ -157,9 +166,14 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Machin
     """Compile a function for arguments such as these."""
     import numba  # noqa: PLC0415  what this module is there to avoid
 
+    from sim.engine import by_reference  # noqa: PLC0415  imports numba
+
     for one, options in inner:
-        if one.__globals__[one.__name__] is one:
-            one.__globals__[one.__name__] = numba.njit(**options)(one)
+        names = one.__globals__
+        if names[one.__name__] is one:
+            names[one.__name__] = numba.njit(**options)(one)
+    if function.__globals__.get("refer") is refer:
+        function.__globals__["refer"] = by_reference.refer
     dispatcher = numba.njit(**OPTIONS)(function)
     types = tuple(map(numba.typeof, arguments))
     with garbage_left():

@@ -5,7 +5,6 @@ on shared providers first asks for them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
 from itertools import accumulate
 from math import gcd
 from typing import Any
@@ -367,9 +366,9 @@ def with_more_room(world: World) -> World:
     """Return the same world with twice the room in what is nearly full."""
     margin = world.state[kernels.MOST_CALLS] + kernels.MARGIN
     if world.state[kernels.EVENTS] + margin > world.events.shape[1]:
-        world = replace(world, events=np.hstack([world.events, np.empty_like(world.events)]))
+        world = world._replace(events=np.hstack([world.events, np.empty_like(world.events)]))
     if world.state[kernels.MADE] + margin > world.attempts.shape[1]:
-        world = replace(world, attempts=np.hstack([world.attempts, np.empty_like(world.attempts)]))
+        world = world._replace(attempts=np.hstack([world.attempts, np.empty_like(world.attempts)]))
     return world
 
 

@@ -14,14 +14,13 @@ What happens is read beside the model: `model.py`, `fork_join.py`, `provider.py`
 All kernels are in this one file because numba's cache does not notice a change of a function in another.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from sim.engine.by_reference import ByReference
 from sim.engine.interface import NO_USER
-from sim.engine.jit import compiled, helper
+from sim.engine.native import helper, kernel, refer
 from sim.engine.shared import interface
 from sim.engine.shared.interface import DAY_NS, DEGRADED, NO_SLOT, PPM, SUCCEEDED
 from sim.units import IntArray
@@ -206,8 +205,7 @@ BLOCKED_BY, BRANCH_STATE, ATTEMPTS, LIVE, OTHER, FLIGHT_SIZE = range(6)
 HELD, FIRST_WAITING = range(2)
 
 
-@dataclass(frozen=True)
-class World(ByReference):
+class World(NamedTuple):
     """Everything of a run; int64 unless said otherwise. Requests of all workloads are numbered together.
 
     The fewer arrays there are, the faster the kernel compiles, so some tables have more columns or rows than
@@ -275,9 +273,10 @@ class World(ByReference):
     events: IntArray
 
 
-@compiled
-def advance(world: World, steps: int) -> Int:
+@kernel
+def advance(arrays: World, steps: int) -> int:
     """Take so many steps more, or go on to the end; say why it stopped."""
+    world = refer(arrays)
     state = world.state
     if state[SEQUENCE] == 0:
         plan_first_changes(world)
