@@ -14,7 +14,19 @@ from sim.check.timeline import timeline
 from sim.engine import NO_CALL, EngineInput, EngineOutput
 
 MANY_CALLS = 100_000
-"""From here on a compiled check takes less time than loading it does; below, the checks to read run."""
+"""From so many calls on that a process has checked, the compiled check is worth its start."""
+
+
+class Tally:
+    """How many calls this process has checked: what is chosen by it takes less time, and finds the same."""
+
+    calls = 0
+
+    @classmethod
+    def is_many(cls, more: int) -> bool:
+        """Count some more; return whether the compiled check is worth it by now."""
+        cls.calls += more
+        return cls.calls >= MANY_CALLS and find_spec("numba") is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +60,7 @@ def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
     """
     if out.requests == 0:
         return CheckReport()
-    compiled = out.slot.size >= MANY_CALLS and find_spec("numba") is not None
-    counts = check_large(given, out) if compiled else check_tables(given, out)
+    counts = (check_large if Tally.is_many(out.slot.size) else check_tables)(given, out)
     return CheckReport(
         requests=out.requests,
         requests_exact=counts.exact,

@@ -14,7 +14,7 @@ def theory_table(quick: bool, machine: Machine, *, quiet: bool) -> TheoryTable:
     """Simulate the cases; `quiet` shows no progress."""
     runs = sum(case.replications for case in chosen_cases(quick))
     with progress(runs, "runs", quiet=quiet) as report:
-        return verify_theory(quick, machine.workers, report)
+        return verify_theory(quick, machine.workers, report, machine.engine)
 
 
 def theory_parts(table: TheoryTable) -> list[RenderableType]:

@@ -145,7 +145,7 @@ def verify(
         refuse_beside_theory(
             files, {"--seed": seed, "--set": sets, "--plan": plans, "--replications": replications}
         )
-        verify_theory(quick, machine_of(workers, dask), as_json=as_json)
+        verify_theory(quick, machine_of(workers, dask, engine), as_json=as_json)
         return
     if quick:
         raise ArgumentError("--quick", "must come with --theory", quick)

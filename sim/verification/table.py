@@ -6,8 +6,7 @@ from itertools import accumulate
 from typing import Any
 
 from sim.backend import Workers, backend_for
-from sim.engine import Engine, Progress
-from sim.engine import run as simpy_run
+from sim.engine import Progress, select_engine
 from sim.measure import measure
 from sim.scenario.model import WarmupCut
 from sim.simulation import simulate_once
@@ -107,7 +106,7 @@ def verify_theory(
     quick: bool = False,
     workers: Workers = None,
     progress: Progress | None = None,
-    engine: Engine = simpy_run,
+    engine: str = "auto",
     cases: Sequence[Case] | None = None,
 ) -> TheoryTable:
     """Simulate the cases, every run checked, and hold them against theory.
@@ -121,7 +120,7 @@ def verify_theory(
     progress
         Called with the number of runs done so far.
     engine
-        What simulates.
+        `simpy`, `compiled` or `auto`; both give the same table.
     cases
         Instead of those that ship; all of them, whatever `quick` says.
 
@@ -129,11 +128,14 @@ def verify_theory(
     ------
     CheckError
         A run contradicts a check.
+    EngineError
+        The compiled engine is asked for and numba is not installed.
     """
     chosen = chosen_cases(quick) if cases is None else tuple(cases)
     tasks = [(case, number) for case in chosen for number in range(case.replications)]
+    name = select_engine(engine, sum(expected_requests(case.scenario) for case, _ in tasks)).name
     observed: list[tuple[Values, str]] = []
-    for outcome in backend_for(workers, len(tasks)).map(observe, tasks, (engine,)):
+    for outcome in backend_for(workers, len(tasks)).map(observe, tasks, (name,)):
         observed.append(outcome)
         if progress is not None:
             progress(len(observed))
@@ -146,10 +148,12 @@ def verify_theory(
     return TheoryTable(tuple(rows), ", ".join(dict.fromkeys(name for _, name in observed)))
 
 
-def observe(engine: Engine, task: tuple[Case, int]) -> tuple[Values, str]:
+def observe(engine: str, task: tuple[Case, int]) -> tuple[Values, str]:
     """Return what each claim of a case looks at in one replication, and the engine's name."""
     case, replication = task
-    run = simulate_once(case.scenario, case.scenario.plans[0], replication, engine=engine)
+    run = simulate_once(
+        case.scenario, case.scenario.plans[0], replication, engine=select_engine(engine, 0).run
+    )
     measured = measure(case.scenario, run)
     return [list(claim.observe(run, measured)) for claim in case.claims], run.out.engine
 
