@@ -68,6 +68,9 @@ def test_what_is_kept_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> 
     total.loaded.clear()
     monkeypatch.setattr(native, "compiled", None)
     assert total(Pair(VALUES, FLAGS), None, 0, False) == 7
+    monkeypatch.setenv("NUMBA_NUM_THREADS", "1")
+    total.loaded.clear()
+    assert total(Pair(VALUES, FLAGS), None, 0, False) == 7
     monkeypatch.setenv("NUMBA_OPT", "1")
     total.loaded.clear()
     with pytest.raises(TypeError):  # for another setting of numba it would be

@@ -31,6 +31,9 @@ Returned = TypeVar("Returned")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
+NO_INFLUENCE = {CACHE_VARIABLE, "NUMBA_NUM_THREADS"}
+"""Variables of numba on which the code of a kernel does not depend; worker processes have the latter."""
+
 # Without reference counts, which would take most of the time: every array outlives the call.
 OPTIONS: dict[str, Any] = {
     "error_model": "numpy",
@@ -147,7 +150,7 @@ def keep(machine: Machine, folder: Path, name: str) -> None:
 def digest(source: Path, kinds: str) -> str:
     """Return a name for everything that machine code depends on."""
     settings = sorted(
-        item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] != CACHE_VARIABLE
+        item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] not in NO_INFLUENCE
     )
     versions = platform.python_version(), version("numba"), version("llvmlite")
     name = blake2b(repr((kinds, versions, host(), settings, OPTIONS)).encode(), digest_size=16)

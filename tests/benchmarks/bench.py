@@ -7,10 +7,12 @@ import json
 import sys
 import tempfile
 from collections.abc import Sequence
+from ctypes import CDLL
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.benchmarks import event_loop, measuring
+from sim.output import OutputFolder
+from tests.benchmarks import commands, event_loop, measuring
 from tests.benchmarks.bench_report import markdown, plot
 from tests.benchmarks.contenders import (
     CPP_TABLES,
@@ -51,10 +53,11 @@ GOALS = (
 MOST_GROWTH = 1.25
 
 
-def measure(everyone: Sequence[Contender], quick: bool) -> dict[str, Any]:
+def measure(everyone: Sequence[Contender], library: CDLL | None, quick: bool) -> dict[str, Any]:
     """Return everything that is measured."""
+    on_commands = commands.limits(library, quick)
     found = {
-        (name, slots, lognormal): measuring.rates(everyone, name, slots, lognormal)
+        (name, slots, lognormal): told_rates(everyone, name, slots, lognormal)
         for name in NAMES
         for slots, lognormal in ((20, False), (20, True), (MANY_SLOTS, False))
         if not (lognormal and name == "W1")
@@ -66,6 +69,7 @@ def measure(everyone: Sequence[Contender], quick: bool) -> dict[str, Any]:
             {"workload": name, "slots": slots, "lognormal": lognormal, "requests_per_s": spreads(rates)}
             for (name, slots, lognormal), rates in found.items()
         ],
+        "commands": on_commands,
         "goals": [judged(goal, found[goal.workload, goal.slots, False]) for goal in GOALS],
         "ns_per_request": measuring.scaling(sizes),
         "start_up_s": measuring.start_up_s(),
@@ -86,6 +90,15 @@ def measure(everyone: Sequence[Contender], quick: bool) -> dict[str, Any]:
     return results
 
 
+def told_rates(
+    everyone: Sequence[Contender], name: str, slots: int, lognormal: bool
+) -> dict[str, list[float]]:
+    """Return the rates on one workload, and say that they are there."""
+    found = measuring.rates(everyone, name, slots, lognormal)
+    measuring.say(f"rates, {name}, {slots:,} slots{', log-normal' if lognormal else ''}")
+    return found
+
+
 def spreads(found: dict[str, list[float]]) -> dict[str, dict[str, float]]:
     return {name: measuring.spread(values)._asdict() for name, values in found.items()}
 
@@ -104,14 +117,16 @@ def judged(goal: Goal, found: dict[str, list[float]]) -> dict[str, Any]:
 def main(arguments: Sequence[str]) -> None:
     """Compare everyone, after making sure that all give the same latencies."""
     with tempfile.TemporaryDirectory() as folder:
-        everyone = contenders(event_loop.build(Path(folder)))
+        library = event_loop.build(Path(folder))
+        everyone = contenders(library)
         agreed = measuring.assert_all_agree(everyone)
-        results = measure(everyone, quick="--quick" in arguments)
+        measuring.say(f"{agreed} comparisons agree")
+        results = measure(everyone, library, quick="--quick" in arguments)
     results["agreed"] = agreed
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    (FOLDER / "bench.json").write_text(json.dumps(results, indent=2) + "\n")
-    (FOLDER / "bench.md").write_text(markdown(results))
-    plot(results, FOLDER / "bench.svg")
+    with OutputFolder(FOLDER) as out:
+        out.write_text("bench.json", json.dumps(results, indent=2) + "\n")
+        out.write_text("bench.md", markdown(results))
+        plot(results, out.path("bench.svg"))
     sys.stdout.write(markdown(results))
 
 
