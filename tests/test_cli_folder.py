@@ -216,6 +216,12 @@ def test_a_folder_that_is_none_is_refused(summary: str, tmp_path: Path) -> None:
     )
 
 
+def test_the_folder_of_a_sweep_is_pointed_to_its_command(tmp_path: Path) -> None:
+    slotsim("sweep", *RANDOM, "--vary", "load.active_requests=1,2", "--out", str(tmp_path))
+    told = slotsim("report", str(tmp_path), code=2)
+    assert told.startswith(f"{tmp_path / 'summary.json'}: must be of run, compare or flip; ")
+
+
 def test_a_report_of_a_scenario_goes_where_its_name_says(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

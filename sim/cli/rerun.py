@@ -15,6 +15,10 @@ from sim.scenario import Scenario
 from sim.scenario.resolved import load_resolved
 
 SUMMARY = "summary.json"
+ANOTHER_COMMAND = (
+    "must be of run, compare or flip; the report of this folder is made again by the command line in it, "
+    "a sweep or a map without simulating its points again"
+)
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,10 @@ def read_rerun(folder: str) -> Rerun:
     """
     file = str(Path(folder) / SUMMARY)
     try:
-        stated = json.loads(Path(file).read_bytes())["rerun"]
+        summary = json.loads(Path(file).read_bytes())
+        if "rerun" not in summary and "slotsim_version" in summary:
+            raise InputError(_fault(file, ANOTHER_COMMAND))
+        stated = summary["rerun"]
         command = stated["command"]
         given = (Levels if command == "flip" else Given).from_summary(stated["given"])
         return Rerun(command, tuple(_same(folder, **one) for one in stated["scenarios"]), given)
