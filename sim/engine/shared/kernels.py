@@ -4,14 +4,14 @@ What happens is read beside the model: `model.py`, `fork_join.py`, `provider.py`
 `sim/engine/source.py` have the same names and say why. What is different is how things are found:
 
 * Events that lie ahead are a heap by (instant, order within the instant, the order in which they came up).
-* An attempt is a column of the table of attempts. While it waits, its row of the table is of use: START,
-  FINISH and SLOT link it into a pairing heap (first child, next sibling, the node before), HIT to the next
-  waiting attempt of its request at the same provider. The first of these stands for the request in the heap
-  of those that hold equally many slots (M. L. Fredman, R. Sedgewick, D. D. Sleator, R. E. Tarjan, "The
-  pairing heap: a new form of self-adjusting heap", Algorithmica 1, 1986).
+* An attempt is a column of the table of attempts. While it waits, HIT links it to the next waiting attempt of
+  its request at the same provider. The first of these stands for the request in the pairing heap of those that
+  hold equally many slots (M. L. Fredman, R. Sedgewick, D. D. Sleator, R. E. Tarjan, "The pairing heap: a new
+  form of self-adjusting heap", Algorithmica 1, 1986), linked through START (first child), FINISH (next
+  sibling) and SLOT (the node before).
 * Arrays never grow inside a kernel: it returns when one is too short, and goes on where it was.
 
-All kernels are in this one file because numba's cache does not notice a change of a function in another.
+What is kept of them on disk belongs to all sources of the engines: see `sim/engine/native.py`.
 """
 
 from typing import NamedTuple
