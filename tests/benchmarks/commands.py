@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -65,7 +66,7 @@ def limits(library: ctypes.CDLL | None, quick: bool) -> list[dict[str, Any]]:
     found: list[Limit] = []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        measures = [partial(start, folder), help_]
+        measures: list[Callable[[], list[Limit]]] = [partial(start, folder), help_]
         if not quick:
             measures += [partial(large, library, folder), partial(workers, folder)]
         for measure in measures:
