@@ -114,16 +114,19 @@ def longest(latency_ns: IntArray, count: int) -> IntArray:
 
 def break_down(run: Run, requests: IntArray) -> Breakdown:
     """Return the parts of the latencies of delivered requests, by number and in the order given."""
-    legs = legs_of(run, requests)
     arrival_ns, completion_ns = run.out.arrival_ns[requests], run.out.completion_ns[requests]
     period = int(arrival_ns.min(initial=NEVER)), int(completion_ns.max(initial=0))
     waits = [ProviderWaits(run, provider, period) for provider in range(providers_of(run))]
+    if run.shared is None:
+        return Breakdown(requests, plain_parts(run, requests, waits[0]))
+    legs = shared_legs(run.shared, requests)
+    join_start_ns = run.shared.out.join_start_ns[requests]
     rows = [
-        Way(legs[request], arrives_ns, waits).parts(joins_ns, completes_ns, join_call(run, request))
+        Way(legs[request], arrives_ns, waits).parts(joins_ns, completes_ns, join_call(run.shared, request))
         for request, arrives_ns, joins_ns, completes_ns in zip(
             requests.tolist(),
             arrival_ns.tolist(),
-            join_starts_ns(run, requests).tolist(),
+            join_start_ns.tolist(),
             completion_ns.tolist(),
             strict=True,
         )
@@ -131,49 +134,46 @@ def break_down(run: Run, requests: IntArray) -> Breakdown:
     return Breakdown(requests, np.array(rows, dtype=np.int64).reshape(-1, len(PARTS)))
 
 
+def plain_parts(run: Run, requests: IntArray, wait: "ProviderWaits") -> IntArray:
+    """Return the parts of latencies of a plain run (int64[requests, parts]), all ways back taken together."""
+    given, out = run.given, run.out
+    arrival_ns = out.arrival_ns[requests]
+    ready_ns, start_ns, finish_ns = (
+        column[requests] for column in (out.ready_ns, out.start_ns, out.finish_ns)
+    )
+    parts = np.zeros((len(requests), len(PARTS)), dtype=np.int64)
+    parts[:, JOIN] = np.where(out.ran_parallel[requests], given.join_ns[requests], 0)
+    time_ns = out.completion_ns[requests] - parts[:, JOIN]
+    place = np.flatnonzero(time_ns > arrival_ns)
+    while len(place):
+        # What ended then; of several calls the one that started last, as it is the one that was waited for.
+        ended = finish_ns[place] == time_ns[place, None]
+        call = np.argmax(np.where(ended, start_ns[place], -1), axis=1)
+        held_slot = (call == len(given.serial_order)) & out.ran_parallel[requests[place]]
+        part = np.where(held_slot, JOIN, SERVICE)
+        parts[place, part] += time_ns[place] - start_ns[place, call]
+        became_ready_ns, started_ns = ready_ns[place, call], start_ns[place, call]
+        full_ns = wait.all_full_ns(started_ns) - wait.all_full_ns(became_ready_ns)
+        parts[place, SLOTS_BUSY] += full_ns
+        parts[place, wait.beside_free] += started_ns - became_ready_ns - full_ns
+        time_ns[place] = became_ready_ns
+        place = place[time_ns[place] > arrival_ns[place]]
+    return parts
+
+
 def providers_of(run: Run) -> int:
     """Return how many providers a run has."""
     return 1 if run.shared is None else len(run.shared.given.providers)
 
 
-def join_starts_ns(run: Run, requests: IntArray) -> IntArray:
-    """Return when each request's join began (int64): at its last finish where it holds no slot."""
-    if run.shared is not None:
-        return run.shared.out.join_start_ns[requests]
-    joins_ns = np.where(run.out.ran_parallel[requests], run.given.join_ns[requests], 0)
-    return run.out.completion_ns[requests] - joins_ns
-
-
-def join_call(run: Run, request: int) -> int:
+def join_call(run: SharedRun, request: int) -> int:
     """Return the index of the call that is a request's join, -1 where the join is no call."""
-    if run.shared is not None:
-        workload = run.shared.given.workloads[int(run.shared.out.workload[request])]
-        return workload.branches if workload.join_holds_slot else -1
-    branches = len(run.given.serial_order)
-    return branches if branches < run.given.calls_per_request else -1
+    workload = run.given.workloads[int(run.out.workload[request])]
+    return workload.branches if workload.join_holds_slot else -1
 
 
-def legs_of(run: Run, requests: IntArray) -> dict[int, list[Leg]]:
-    """Return the attempts of each request."""
-    legs: defaultdict[int, list[Leg]] = defaultdict(list)
-    columns = plain_legs(run, requests) if run.shared is None else shared_legs(run.shared, requests)
-    for request, *leg in zip(*(column.tolist() for column in columns), strict=True):
-        legs[request].append(Leg(*leg))
-    return legs
-
-
-def plain_legs(run: Run, requests: IntArray) -> tuple[IntArray, ...]:
-    """Return the requests and the fields of `Leg`, a column each, of the calls of a plain run."""
-    out = run.out
-    place, call = np.nonzero(out.slot[requests] != NO_CALL)
-    number = requests[place]
-    nothing = np.zeros(len(call), dtype=np.int64)
-    times_ns = (column[number, call] for column in (out.ready_ns, out.start_ns, out.finish_ns))
-    return number, call, nothing, *times_ns, nothing, nothing + 1
-
-
-def shared_legs(run: SharedRun, requests: IntArray) -> tuple[IntArray, ...]:
-    """Return the requests and the fields of `Leg`, a column each, of the attempts on shared providers."""
+def shared_legs(run: SharedRun, requests: IntArray) -> dict[int, list[Leg]]:
+    """Return the attempts of each request on shared providers."""
     attempts = run.out.attempts
     wanted = np.zeros(len(run.out.arrival_ns), dtype=np.bool_)
     wanted[requests] = True
@@ -188,7 +188,10 @@ def shared_legs(run: SharedRun, requests: IntArray) -> tuple[IntArray, ...]:
         provider_of(run.given, run.out),
         (attempts.outcome == OK).astype(np.int64),
     )
-    return tuple(column[mine] for column in columns)
+    legs: defaultdict[int, list[Leg]] = defaultdict(list)
+    for request, *leg in zip(*(column[mine].tolist() for column in columns), strict=True):
+        legs[request].append(Leg(*leg))
+    return legs
 
 
 class ProviderWaits:
@@ -224,6 +227,12 @@ class ProviderWaits:
         """Return (time with every slot taken, time beside a free slot) of a wait."""
         full_ns = self.full_ns(to_ns) - self.full_ns(from_ns)
         return full_ns, to_ns - from_ns - full_ns
+
+    def all_full_ns(self, time_ns: IntArray) -> IntArray:
+        """Return `full_ns` of each time (int64[n])."""
+        place = np.searchsorted(self.at_ns, time_ns, side="right") - 1
+        since_ns = np.where(self.is_full[place], time_ns - self.at_ns[place], 0)
+        return np.where(place < 0, 0, self.full_before_ns[place] + since_ns)
 
 
 def held_slots(
