@@ -24,6 +24,7 @@ from tests.benchmarks.contenders import (
     contenders,
 )
 from tests.benchmarks.measuring import Spread, ratios
+from tests.benchmarks.shared_engines import shared_rates
 from tests.benchmarks.workloads import NAMES
 
 FOLDER = Path("reports/bench")
@@ -75,6 +76,7 @@ def measure(everyone: Sequence[Contender], library: CDLL | None, quick: bool) ->
         "start_up_s": measuring.start_up_s(),
         "checked_per_s": measuring.check_rates(),
         "two_threads": measuring.two_threads()._asdict(),
+        "shared": shared_rates(),
     }
     if not quick:
         results["peak_bytes_per_request"] = {

@@ -44,6 +44,8 @@ def markdown(results: dict[str, Any]) -> str:
         rates_table(results),
         "\n".join(f"- {name}: {why}." for name, why in left_out(results).items()),
         "![Requests per second](bench.svg)",
+        "## Shared providers",
+        shared_table(results),
         "## Size, start, memory",
         rest(results),
     )
@@ -122,6 +124,20 @@ def shown(spread: dict[str, float] | None, unit: float = 1) -> str:
 def number(value: float) -> str:
     """Return three significant digits."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def shared_table(results: dict[str, Any]) -> str:
+    lines = [
+        "Shipped scenarios with more requests: several workloads, failures and retries, limits, a prefix cache.",
+        "",
+        "| thousand requests per second | SimPy | compiled | times as fast | checked |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    for name, found in results["shared"].items():
+        both = f"{shown(found['simpy'], 1_000)} | {shown(found['compiled'], 1_000)}"
+        faster = shown(found["times_as_fast"])
+        lines.append(f"| {name} | {both} | {faster} | {number(found['checked'] / 1_000)} |")
+    return "\n".join(lines)
 
 
 def rest(results: dict[str, Any]) -> str:
