@@ -128,7 +128,7 @@ def number(value: float) -> str:
 
 def shared_table(results: dict[str, Any]) -> str:
     lines = [
-        "Shipped scenarios with more requests: several workloads, failures and retries, limits, a prefix cache.",
+        "Shipped scenarios, made long: several workloads, failures and retries, limits, a prefix cache.",
         "",
         "| thousand requests per second | SimPy | compiled | times as fast | checked |",
         "|---|---:|---:|---:|---:|",

@@ -48,9 +48,8 @@ def run_of(name: str, requests: int) -> SharedInput:
     loads = ["load"]
     if len(scenario.parts) > 1:
         loads = [f"workloads[{index}].load" for index in range(len(scenario.parts))]
-    each = {f"{load}.requests": requests // len(loads) for load in loads}
-    each |= {f"{load}.duration_s": None for load in loads}
-    longer = scenario.replace(each)
+    each: dict[str, int | None] = {f"{load}.requests": requests // len(loads) for load in loads}
+    longer = scenario.replace(each | dict.fromkeys((f"{load}.duration_s" for load in loads), None))
     return shared_input_of(longer, longer.plans[0], 0)
 
 

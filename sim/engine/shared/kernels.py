@@ -5,9 +5,9 @@ What happens is read beside the model: `model.py`, `fork_join.py`, `provider.py`
 
 * Events that lie ahead are a heap by (instant, order within the instant, the order in which they came up).
 * An attempt is a column of the table of attempts. While it waits, HIT links it to the next waiting attempt of
-  its request at the same provider. The first of these stands for the request in the pairing heap of those that
-  hold equally many slots (M. L. Fredman, R. Sedgewick, D. D. Sleator, R. E. Tarjan, "The pairing heap: a new
-  form of self-adjusting heap", Algorithmica 1, 1986), linked through START (first child), FINISH (next
+  its request at the same provider. The first of these stands for the request in the pairing heap of those
+  that hold equally many slots (M. L. Fredman, R. Sedgewick, D. D. Sleator, R. E. Tarjan, "The pairing heap: a
+  new form of self-adjusting heap", Algorithmica 1, 1986), linked through START (first child), FINISH (next
   sibling) and SLOT (the node before).
 * Arrays never grow inside a kernel: it returns when one is too short, and goes on where it was.
 
