@@ -167,19 +167,19 @@ def host() -> tuple[str, str]:
 
 def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Machine:
     """Compile a function for arguments such as these."""
-    import numba  # noqa: PLC0415  what this module is there to avoid
-
-    from sim.engine import by_reference  # noqa: PLC0415  imports numba
-
-    for one, options in inner:
-        names = one.__globals__
-        if names[one.__name__] is one:
-            names[one.__name__] = numba.njit(**options)(one)
-    if function.__globals__.get("refer") is refer:
-        function.__globals__["refer"] = by_reference.refer
-    dispatcher = numba.njit(**OPTIONS)(function)
-    types = tuple(map(numba.typeof, arguments))
     with garbage_left():
+        import numba  # noqa: PLC0415  what this module is there to avoid
+
+        for one, options in inner:
+            names = one.__globals__
+            if names[one.__name__] is one:
+                names[one.__name__] = numba.njit(**options)(one)
+        if function.__globals__.get("refer") is refer:
+            from sim.engine import by_reference  # noqa: PLC0415  imports numba
+
+            function.__globals__["refer"] = by_reference.refer
+        dispatcher = numba.njit(**OPTIONS)(function)
+        types = tuple(map(numba.typeof, arguments))
         dispatcher.compile(types)
     made = dispatcher.overloads[types]
     return Machine(made.fndesc.llvm_func_name, made.library._get_compiled_object())
