@@ -7,17 +7,18 @@ from functools import partial
 from sim.backend import Workers, backend_for
 from sim.engine import Progress, select_engine
 from sim.interval import precise_enough, replications_needed
+from sim.kept_run import KeptRun
 from sim.measure import Measured, measure
 from sim.result import Result, collect
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
-from sim.simulation import Run, simulate_once
+from sim.simulation import simulate_once
 from sim.workload import expected_requests, is_deterministic
 
 # Below this many requests in all, starting worker processes takes longer than the runs.
 WORTH_WORKERS = 60_000
 
-Outcome = tuple[Measured, Run | None]
+Outcome = tuple[Measured, KeptRun | None]
 """What a run measured, and the run itself where it is kept."""
 
 
@@ -166,4 +167,5 @@ def run_one(
     """Simulate, check and measure one run; its tables come along only where they are kept."""
     chosen = select_engine(engine, 0)
     run = simulate_once(scenario, plan, replication, progress, chosen.run, shared_engine=chosen.run_shared)
-    return measure(scenario, run), run if keep else None
+    measured = measure(scenario, run)
+    return measured, KeptRun(scenario, plan, chosen.name, measured.dropped, run) if keep else None

@@ -11,6 +11,7 @@ from sim.check import CheckReport
 from sim.expected import Expected, expected
 from sim.figures import PERCENTILES, Figure
 from sim.interval import Estimate, estimate
+from sim.kept_run import KeptRun
 from sim.measure import Measured, MeasuredPeriod, MeasuredWorkload
 from sim.percentile import Missing, percentiles_ns
 from sim.scenario import Scenario
@@ -60,7 +61,7 @@ class PlanResult:
         Percentiles of all replications' latencies put together; not the mean of their percentiles.
     latency_ns
         Latencies after warm-up, one int64 array per replication.
-    runs
+    kept
         The runs whose tables were kept, the first replication's at least.
     """
 
@@ -75,16 +76,26 @@ class PlanResult:
     periods: tuple[PeriodResult, ...]
     workloads: tuple[WorkloadResult, ...]
     checks: CheckReport
-    runs: tuple[Run, ...]
+    kept: tuple[KeptRun, ...]
     notes: tuple[str, ...]
 
     @property
     def label(self) -> str:
         return self.plan.label
 
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that were kept; a large one that another process made is simulated again."""
+        return tuple(kept.run for kept in self.kept)
+
+    @property
+    def first_run(self) -> Run:
+        """The run of the first replication."""
+        return self.kept[0].run
+
 
 def plan_result(
-    scenario: Scenario, plan: PlanChoice, outcomes: list[tuple[Measured, Run | None]]
+    scenario: Scenario, plan: PlanChoice, outcomes: list[tuple[Measured, KeptRun | None]]
 ) -> PlanResult:
     """Return one plan's figures over its replications."""
     measured = [one for one, _ in outcomes]
@@ -108,7 +119,7 @@ def plan_result(
         periods=periods,
         workloads=workload_results([one.workloads for one in measured], deterministic),
         checks=reduce(add, (one.checks for one in measured)),
-        runs=tuple(run for _, run in outcomes if run is not None),
+        kept=tuple(kept for _, kept in outcomes if kept is not None),
         notes=tuple(dict.fromkeys(one.note for one in measured if one.note)),
     )
 

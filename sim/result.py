@@ -6,17 +6,14 @@ from functools import cached_property, reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from sim.accounts import accounts_of
-from sim.breakdown import TimeSpent, time_spent
+from sim.breakdown import TimeSpent
 from sim.check import CheckReport
 from sim.decision import Decision, decide
+from sim.kept_run import KeptRun
 from sim.measure import Measured
 from sim.objective import MET, SloVerdict, slo_verdicts
 from sim.plan_result import PlanResult, plan_result
 from sim.scenario import Scenario
-from sim.simulation import Run
 from sim.tables import calls_table, requests_table
 from sim.workload import is_deterministic
 
@@ -39,7 +36,7 @@ class Result:
     @property
     def engine(self) -> str:
         """The engine that ran."""
-        return self.plans[0].runs[0].out.engine
+        return self.plans[0].kept[0].engine
 
     @property
     def checks(self) -> CheckReport:
@@ -72,12 +69,7 @@ class Result:
     @cached_property
     def time_spent(self) -> dict[str, TimeSpent]:
         """Where the time of each plan's requests went, by its label; of the first replication."""
-        return {plan.label: self._time_spent(plan) for plan in self.plans}
-
-    def _time_spent(self, plan: PlanResult) -> TimeSpent:
-        run, dropped = plan.runs[0], plan.dropped[0]
-        after_warmup = np.arange(run.out.requests) >= dropped
-        return time_spent(run, after_warmup & accounts_of(self.scenario, run).delivered)
+        return {plan.label: plan.kept[0].time_spent for plan in self.plans}
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the tables as plain data; the content of `summary.json`."""
@@ -93,7 +85,7 @@ class Result:
 
 
 def collect(
-    scenario: Scenario, outcomes: Sequence[Sequence[tuple[Measured, Run | None]]], notes: Sequence[str]
+    scenario: Scenario, outcomes: Sequence[Sequence[tuple[Measured, KeptRun | None]]], notes: Sequence[str]
 ) -> Result:
     """Return what the outcomes of each plan (outer) and replication (inner) show together."""
     plans = tuple(

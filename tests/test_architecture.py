@@ -28,6 +28,7 @@ STAGES = (
         "shared_figures",
         "breakdown",
         "measure",
+        "kept_run",
         "steadiness",
         "expected",
         "verdict",

@@ -62,13 +62,13 @@ def test_the_price_line_is_the_plan_arithmetic() -> None:
 
 
 def test_the_slots_drawn_are_those_of_the_first_requests() -> None:
-    run = off_peak_and_peak().results[0].plan("serial").runs[0]
+    run = off_peak_and_peak().results[0].plan("serial").first_run
     assert shown_requests(run) == 40
     assert run.out.called[:40].sum() == 80
 
 
 def test_bins_are_wider_than_what_a_regular_load_repeats() -> None:
-    out = off_peak_and_peak().results[0].plan("serial").runs[0].out
+    out = off_peak_and_peak().results[0].plan("serial").first_run.out
     assert bins_of(out) == 40
     assert bins_of(replace(out, completion_ns=out.completion_ns + 10**12)) <= MOST_BINS
 

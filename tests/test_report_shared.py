@@ -212,16 +212,16 @@ def test_the_longest_wait_and_the_share_of_each_workload_are_in_its_row() -> Non
 
 
 def test_slots_that_step_are_drawn_as_they_are_offered_by_all_providers() -> None:
-    run = stepped().plans[0].runs[0]
+    run = stepped().plans[0].first_run
     offered = slots_offered(run)
     assert (offered.time_ns.tolist(), offered.value.tolist()) == ([0, 500_000_000, 10**9], [7, 5, 9])
     assert slots_words(offered) == "7 → 5 → 9 slots"
     assert "7 → 5 → 9 slots of 2 providers" in over_time(stepped(), "stepped").svg
-    assert slots_words(slots_offered(off_peak_and_peak().results[0].plans[0].runs[0])) == "20 slots"
+    assert slots_words(slots_offered(off_peak_and_peak().results[0].plans[0].first_run)) == "20 slots"
 
 
 def test_every_attempt_counts_in_the_curves_over_time() -> None:
-    run = stormy().plan("parallel").runs[0]
+    run = stormy().plan("parallel").first_run
     assert run.shared is not None
     end_ns = run.out.horizon_ns
     for curve, total_ns in (

@@ -25,12 +25,12 @@ LABEL_FROM_SHARE = 0.035
 
 def gantt(result: Result, name: str) -> Figure:
     """Draw the slots of the first replication's first requests, one panel per plan on one time axis."""
-    shown = {plan.label: shown_requests(plan.runs[0]) for plan in result.plans}
-    heights = [0.35 + 0.085 * slots_shown(plan.runs[0], shown[plan.label]) for plan in result.plans]
+    shown = {plan.label: shown_requests(plan.first_run) for plan in result.plans}
+    heights = [0.35 + 0.085 * slots_shown(plan.first_run, shown[plan.label]) for plan in result.plans]
 
     def paint(canvas: Canvas) -> None:
         column = canvas.subplots(len(result.plans), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        end_ms = max(last_finish_ms(plan.runs[0], shown[plan.label]) for plan in result.plans)
+        end_ms = max(last_finish_ms(plan.first_run, shown[plan.label]) for plan in result.plans)
         for axes, plan in zip(column, result.plans, strict=True):
             paint_plan(axes, plan, shown[plan.label], end_ms)
         column[-1].set_xlabel("time, ms")
@@ -69,7 +69,7 @@ def last_finish_ms(run: Run, requests: int) -> float:
 
 
 def paint_plan(axes: Axes, plan: PlanResult, requests: int, end_ms: float) -> None:
-    out = plan.runs[0].out
+    out = plan.first_run.out
     called, slot = out.called[:requests], out.slot[:requests]
     left_ms, right_ms = out.start_ns[:requests] / NS_PER_MS, out.finish_ns[:requests] / NS_PER_MS
     start_ms = float(left_ms[called].min())
@@ -95,7 +95,7 @@ def paint_plan(axes: Axes, plan: PlanResult, requests: int, end_ms: float) -> No
         number.set_in_layout(False)
     axes.set_title(plan_name(plan))
     axes.set_ylabel("slot")
-    axes.set_ylim(slots_shown(plan.runs[0], requests) - 0.4, -0.6)
+    axes.set_ylim(slots_shown(plan.first_run, requests) - 0.4, -0.6)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.grid(False, axis="y")
     axes.set_xlim(start_ms if start_ms > 0.2 * end_ms else 0, end_ms)

@@ -41,7 +41,7 @@ PANELS: tuple[Panel, ...] = (
 
 def over_time(result: Result, name: str) -> Figure:
     """Draw the first replication of every plan: exact steps of a short run, else means over bins of time."""
-    runs = {plan.label: plan.runs[0] for plan in result.plans}
+    runs = {plan.label: plan.first_run for plan in result.plans}
     exact = all(calls_made(run) <= MOST_CALLS for run in runs.values())
 
     def paint(canvas: Canvas) -> None:
@@ -105,8 +105,8 @@ def paint_periods(axes: Axes, result: Result) -> None:
 
 
 def finish(column: Sequence[Axes], result: Result) -> None:
-    end_ns = max(plan.runs[0].out.horizon_ns for plan in result.plans)
-    paint_slots(column[-1], slots_offered(result.plans[0].runs[0]), end_ns, len(result.scenario.providers))
+    end_ns = max(plan.first_run.out.horizon_ns for plan in result.plans)
+    paint_slots(column[-1], slots_offered(result.plans[0].first_run), end_ns, len(result.scenario.providers))
     column[-1].set_xlabel("time, s")
     thousands(column[-1].xaxis)
     column[-1].set_xlim(0, end_ns / NS_PER_S)
@@ -146,7 +146,9 @@ def caption(result: Result, exact: bool) -> str:
     """Return how the curves were made."""
     if exact:
         return "First replication; every change is drawn at its instant."
-    widths_ms = [plan.runs[0].out.horizon_ns / bins_of(plan.runs[0].out) / NS_PER_MS for plan in result.plans]
+    widths_ms = [
+        plan.first_run.out.horizon_ns / bins_of(plan.first_run.out) / NS_PER_MS for plan in result.plans
+    ]
     widths = " to ".join(dict.fromkeys(width_words(width) for width in (min(widths_ms), max(widths_ms))))
     return (
         f"First replication in bins of {widths}: line, time-weighted mean of a bin; "
@@ -162,6 +164,6 @@ def width_words(width_ms: float) -> str:
 def peaks(result: Result) -> str:
     """Return the greatest number of active requests of each plan."""
     return ", ".join(
-        f"{plan_name(plan)} at most {int(active_requests(plan.runs[0]).value.max()):,} active"
+        f"{plan_name(plan)} at most {int(active_requests(plan.first_run).value.max()):,} active"
         for plan in result.plans
     )

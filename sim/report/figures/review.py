@@ -21,8 +21,8 @@ NS_PER_HOUR = 3600 * NS_PER_S
 
 def review_backlog(result: Result, name: str) -> Figure:
     """Draw how many reviews waited or were under way, of all workloads together, in the first replication."""
-    backlogs = {plan.label: backlog(result, plan.runs[0]) for plan in result.plans}
-    ends_ns = {plan.label: int(plan.runs[0].out.arrival_ns.max(initial=0)) for plan in result.plans}
+    backlogs = {plan.label: backlog(result, plan.first_run) for plan in result.plans}
+    ends_ns = {plan.label: int(plan.first_run.out.arrival_ns.max(initial=0)) for plan in result.plans}
     reviewers = sum(
         part.workflow.follow_up.reviewers for part in result.scenario.parts if part.workflow.follow_up
     )

@@ -36,7 +36,7 @@ def warm_up(result: Result, name: str) -> Figure:
 
 
 def paint_plan(axes: Axes, plan: PlanResult, style: Look) -> None:
-    index, mean_ms = running_points(plan.runs[0].out.latency_ns)
+    index, mean_ms = running_points(plan.first_run.out.latency_ns)
     axes.plot(index + 1, mean_ms, label=plan_name(plan), **line_style(style))
     dropped = plan.dropped[0]
     if dropped:
@@ -56,7 +56,7 @@ def running_points(latency_ns: IntArray) -> tuple[IntArray, FloatArray]:
 
 def cut_words(plan: PlanResult) -> str:
     """Return how many requests of the first replication were left out."""
-    return f"{plan_name(plan)} {plan.dropped[0]:,} of {plan.runs[0].out.requests:,}"
+    return f"{plan_name(plan)} {plan.dropped[0]:,} of {plan.first_run.out.requests:,}"
 
 
 def caption(result: Result) -> str:
@@ -71,7 +71,7 @@ def caption(result: Result) -> str:
 def description(result: Result) -> str:
     """Return where the curves end."""
     ends = ", ".join(
-        f"{plan_name(plan)} {ms(float(plan.runs[0].out.latency_ns.mean()) / NS_PER_MS)} ms"
+        f"{plan_name(plan)} {ms(float(plan.first_run.out.latency_ns.mean()) / NS_PER_MS)} ms"
         for plan in result.plans
     )
     return f"Lines of the running mean of latency over requests; over the whole run: {ends}."

@@ -95,7 +95,7 @@ def slowest_rows(result: Result, plan: PlanResult, names: Sequence[str]) -> Iter
             plan_cell(plan, plan.label),
             Cell(f"{request:,}", note=note),
             *workload_cells(result, plan, request),
-            Cell(fixed(int(plan.runs[0].out.arrival_ns[request]) / NS_PER_S, 3)),
+            Cell(fixed(int(plan.first_run.out.arrival_ns[request]) / NS_PER_S, 3)),
             Cell(ms(sum(shown) / NS_PER_MS)),
             *(Cell(ms(part_ns / NS_PER_MS)) for part_ns in shown),
             Cell(largest_words(parts_ns)),
@@ -104,7 +104,7 @@ def slowest_rows(result: Result, plan: PlanResult, names: Sequence[str]) -> Iter
 
 def workload_cells(result: Result, plan: PlanResult, request: int) -> tuple[Cell, ...]:
     """Return the workload of a request, where there are several."""
-    shared, parts = plan.runs[0].shared, result.scenario.parts
+    shared, parts = plan.first_run.shared, result.scenario.parts
     if shared is None or len(parts) == 1:
         return ()
     return (Cell(parts[int(shared.out.workload[request])].part_name),)
