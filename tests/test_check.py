@@ -11,15 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.check import CheckReport, check_run
-from sim.check.list_scheduler import check_list_scheduler
-from sim.check.timeline import RangeExtremes, timeline
+from sim.check.list_scheduler import check_list_scheduler, list_spans_ns
+from sim.check.timeline import extremes, timeline
 from sim.engine import EngineInput, EngineOutput, run
 from sim.engine.call_queue import BelowCap, Call, Place
 from sim.engine.provider import Provider
 from sim.engine.simpy_model import Model
 from sim.errors import CheckError
+from sim.schedule import list_schedule
 from tests.engine_inputs import arriving, closed, engine_input, ms
-from tests.strategies import dependency_graphs
+from tests.strategies import dependency_graphs, engine_inputs
 
 CONTENDED = engine_input(closed(7, 70, think_ms=3), [[30, 20], [10, 40]] * 35, slots=4, join_ms=5)
 
@@ -252,9 +253,20 @@ def test_the_engine_holds_every_check_on_random_contention(given: EngineInput) -
     assert report.requests_exact + report.requests_bounded == report.requests
 
 
-@given(st.lists(st.integers(-9, 9), min_size=1, max_size=40), st.data())
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.data())
 def test_range_extremes_are_those_of_the_slice(values: list[int], data: st.DataObject) -> None:
     first = data.draw(st.integers(0, len(values) - 1))
     last = data.draw(st.integers(first, len(values) - 1))
-    least, greatest = RangeExtremes(np.array(values)).over(np.array([first]), np.array([last]))
+    least, greatest = extremes(np.array(values), np.array([first]), np.array([last]))
     assert (least[0], greatest[0]) == (min(values[first : last + 1]), max(values[first : last + 1]))
+
+
+@given(engine_inputs(), st.data())
+def test_spans_of_many_requests_are_those_of_the_list_scheduler(
+    given: EngineInput, data: st.DataObject
+) -> None:
+    times, graph = given.service_ns, given.dependencies
+    slots = [data.draw(st.integers(1, given.calls_per_request + 1)) for _ in times]
+    rows = zip(times.tolist(), slots, strict=True)
+    expected = [list_schedule(row, graph, number).span_ns for row, number in rows]
+    assert list_spans_ns(times, graph, np.array(slots, dtype=np.int64)).tolist() == expected

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.check.history import violation
-from sim.check.timeline import RangeExtremes, Timeline
+from sim.check.timeline import Timeline, extremes
 from sim.engine import EngineInput, EngineOutput
 from sim.engine.interface import BoolArray
 from sim.schedule import list_schedule, serial_order
@@ -61,14 +61,15 @@ def caps_while_queued(given: EngineInput, out: EngineOutput, line: Timeline) -> 
     starts, both included.
     """
     calls = given.calls_per_request
-    ready, start = line.at(out.ready_ns), line.at(out.start_ns)
     cap = np.minimum(line.cap, calls)
+    if cap.min() == cap.max():
+        return np.full(out.requests, cap[0]), np.full(out.requests, cap[0])
+    ready, start = line.at(out.ready_ns), line.at(out.start_ns)
     least = np.where(out.called, cap[np.minimum(ready, len(cap) - 1)], calls + 1)
     greatest = np.where(out.called, least, 0)
     stretched = out.called & (start > ready)
     if stretched.any():
-        extremes = RangeExtremes(cap)
-        least[stretched], greatest[stretched] = extremes.over(ready[stretched], start[stretched])
+        least[stretched], greatest[stretched] = extremes(cap, ready[stretched], start[stretched])
     return least.min(axis=1), greatest.max(axis=1)
 
 
@@ -98,11 +99,24 @@ def expected_latencies(given: EngineInput, out: EngineOutput, exact: BoolArray, 
     critical_ns = critical_paths_ns(service_ns, given.dependencies)
     spans_ns = np.where(exact, critical_ns, np.maximum(critical_ns, -(-work_ns // cap)))
     held_back = np.flatnonzero(exact & out.ran_parallel & (cap < given.calls_per_request))
-    spans_ns[held_back] = [
-        list_schedule(times, given.dependencies, slots).span_ns
-        for times, slots in zip(service_ns[held_back].tolist(), cap[held_back].tolist(), strict=True)
-    ]
+    spans_ns[held_back] = list_spans_ns(service_ns[held_back], given.dependencies, cap[held_back])
     return np.where(out.ran_parallel, spans_ns + given.join_ns[: out.requests], work_ns)
+
+
+def list_spans_ns(service_ns: IntArray, dependencies: Sequence[Sequence[int]], slots: IntArray) -> IntArray:
+    """Return the list scheduler's span of each row of service times (int64[requests, calls]) on its slots.
+
+    Without dependencies each call in turn takes the slot that is free first, for all requests at once.
+    """
+    if any(dependencies):
+        rows = zip(service_ns.tolist(), slots.tolist(), strict=True)
+        spans_ns = [list_schedule(times, dependencies, number).span_ns for times, number in rows]
+        return np.array(spans_ns, dtype=np.int64)
+    offered = np.arange(slots.max(initial=1)) < slots[:, None]
+    free_ns = np.where(offered, 0, np.iinfo(np.int64).max)
+    for times in service_ns.T:
+        free_ns[np.arange(len(slots)), free_ns.argmin(axis=1)] += times
+    return np.asarray(np.where(offered, free_ns, 0).max(axis=1))
 
 
 def critical_paths_ns(service_ns: IntArray, dependencies: Sequence[Sequence[int]]) -> IntArray:

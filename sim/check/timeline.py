@@ -24,7 +24,7 @@ class Timeline:
 def timeline(given: EngineInput, out: EngineOutput) -> Timeline:
     """Return the timeline of a run, from its tables alone."""
     finishes = out.finish_ns[out.called]
-    instants = np.unique(np.concatenate([out.arrival_ns, finishes, out.completion_ns]))
+    instants = distinct(out.arrival_ns, finishes, out.completion_ns)
     arrived = np.searchsorted(np.sort(out.arrival_ns), instants, side="right")
     completed = np.searchsorted(np.sort(out.completion_ns), instants, side="right")
     active = arrived - completed
@@ -32,24 +32,19 @@ def timeline(given: EngineInput, out: EngineOutput) -> Timeline:
     return Timeline(instants, active, cap_at[active])
 
 
-class RangeExtremes:
-    """Least and greatest value of any stretch of an array, each found in constant time (a sparse table)."""
+def distinct(*times_ns: IntArray) -> IntArray:
+    """Return the times that occur, in ascending order. `np.unique` hashes first, which takes longer."""
+    ordered = np.sort(np.concatenate(times_ns))
+    return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
-    def __init__(self, values: IntArray) -> None:
-        self.least, self.greatest = [values], [values]
-        width = 1
-        while 2 * width <= len(values):
-            for levels, extreme in ((self.least, np.minimum), (self.greatest, np.maximum)):
-                levels.append(extreme(levels[-1][:-width], levels[-1][width:]))
-            width *= 2
 
-    def over(self, first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
-        """Return (least, greatest) over each inclusive stretch first..last (equal shapes)."""
-        least, greatest = np.empty_like(first), np.empty_like(first)
-        level = np.floor(np.log2(last - first + 1)).astype(np.int64)
-        for step in np.unique(level):
-            of_level = level == step
-            left, right = first[of_level], last[of_level] - 2**step + 1
-            least[of_level] = np.minimum(self.least[step][left], self.least[step][right])
-            greatest[of_level] = np.maximum(self.greatest[step][left], self.greatest[step][right])
-        return least, greatest
+def extremes(values: IntArray, first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
+    """Return (least, greatest) over each inclusive stretch first..last of a few different values >= 0."""
+    least = np.full(first.shape, np.iinfo(np.int64).max)
+    greatest = np.full(first.shape, -1)
+    for value in np.flatnonzero(np.bincount(values)):
+        count = np.append(0, np.cumsum(values == value))
+        occurs = count[last + 1] > count[first]
+        least[occurs] = np.minimum(least[occurs], value)
+        greatest[occurs] = value
+    return least, greatest
