@@ -23,10 +23,10 @@ class Tally:
     calls = 0
 
     @classmethod
-    def is_many(cls, more: int) -> bool:
-        """Count some more; return whether the compiled check is worth it by now."""
+    def is_many(cls, more: int, many: int | None = None) -> bool:
+        """Count some more; return whether a compiled check is worth it by now."""
         cls.calls += more
-        return cls.calls >= MANY_CALLS and find_spec("numba") is not None
+        return cls.calls >= (MANY_CALLS if many is None else many) and find_spec("numba") is not None
 
 
 @dataclass(frozen=True, slots=True)

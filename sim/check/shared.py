@@ -1,15 +1,16 @@
 """The checks on a run on shared providers: every attempt, every request, every workload accounted for."""
 
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
 
 from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
 from sim.check.replay import check_isolated_replay
-from sim.check.report import CheckReport
+from sim.check.report import CheckReport, Tally
 from sim.check.shared_grants import walk_provider
-from sim.check.shared_timeline import SharedTimeline, shared_timeline
+from sim.check.shared_timeline import SharedTimeline, providers_of, shared_timeline
 from sim.check.timeline import Timeline
 from sim.engine import NO_CALL, EngineInput, EngineOutput, OpenArrivals
 from sim.engine.interface import BoolArray
@@ -30,6 +31,9 @@ from sim.units import IntArray, sum_exact
 
 SharedRun = Callable[[SharedInput], SharedOutput]
 
+FEW_ATTEMPTS = 5_000
+"""From so many on that a process has checked of the compiled engine, the compiled walk is worth its start."""
+
 
 def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> CheckReport:
     """Run every check on a run on shared providers; `run` is the engine that made it, for the replays.
@@ -42,12 +46,12 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
     if len(out.arrival_ns) == 0:
         return CheckReport()
     check_leaks(out)
+    check_references(given, out)
     for rule, broken in table_rules(given, out):
         if broken.any():
             raise shared_violation(out, int(np.argmax(broken)), rule)
     line = shared_timeline(given, out)
-    for provider in range(len(given.providers)):
-        walk_provider(given, out, line, provider)
+    check_grants(given, out, line)
     exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
     return CheckReport(
         requests=len(out.arrival_ns),
@@ -57,6 +61,22 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
         isolated_replays=sum(replay_alone(workload, run) for workload in given.workloads),
         active_integral_ns=sum(out.active_integral_ns),
     )
+
+
+def check_grants(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> None:
+    """Hold every grant against its provider's rules; the walk to read tells the story of a fault."""
+    found = None
+    if Tally.is_many(len(out.attempts.number), FEW_ATTEMPTS if out.engine == "compiled" else None):
+        from sim.check.shared_compiled import NoVerdict, first_broken  # noqa: PLC0415  it needs numba to be there
+
+        with suppress(NoVerdict):
+            found = first_broken(given, out, line)
+            if found is None:
+                return
+    for provider in range(len(given.providers)):
+        walk_provider(given, out, line, provider)
+    if found is not None:
+        raise shared_violation(out, found.request, found.rule)
 
 
 def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:
@@ -89,10 +109,20 @@ def check_leaks(out: SharedOutput) -> None:
         raise CheckError(f"conservation: {out.tokens_outstanding} reserved tokens were never settled")
 
 
+def check_references(given: SharedInput, out: SharedOutput) -> None:
+    """Make sure that attempts are of requests, and requests of workloads, that there are."""
+    if ((out.workload < 0) | (out.workload >= len(given.workloads))).any():
+        raise CheckError("conservation: a request is of no workload")
+    number = out.attempts.number
+    if ((number < 0) | (number >= len(out.arrival_ns))).any():
+        raise CheckError("conservation: an attempt is of no request")
+
+
 def table_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, BoolArray]]:
     """Yield (rule, whether each request breaks it), bool[requests] each."""
     attempts = out.attempts
     yield "was never answered", (out.completion_ns < out.arrival_ns) | (out.outcome < SUCCEEDED)
+    yield "made an attempt that it cannot make", per_request(out, impossible(given, out))
     backwards = (attempts.start_ns < attempts.ready_ns) | (attempts.finish_ns < attempts.start_ns)
     yield "made an attempt backwards in time", per_request(out, backwards)
     yield "has an attempt whose time is not the one drawn", per_request(out, wrong_service(given, out))
@@ -120,6 +150,23 @@ def per_request(out: SharedOutput, broken: BoolArray) -> BoolArray:
     found = np.zeros(len(out.arrival_ns), dtype=np.bool_)
     found[out.attempts.number[broken]] = True
     return found
+
+
+def impossible(given: SharedInput, out: SharedOutput) -> BoolArray:
+    """Return which attempts cannot be: beyond the calls, attempts or slots there are, or made twice."""
+    attempts = out.attempts
+    workload = out.workload[attempts.number]
+    calls = np.array([one.calls_per_request for one in given.workloads])
+    most = np.array([one.faults.most_attempts if one.faults else 1 for one in given.workloads])
+    broken = (attempts.call < 0) | (attempts.call >= calls[workload])
+    broken |= (attempts.attempt < 0) | (attempts.attempt >= most[workload])
+    if not broken.any():
+        slots = np.array([provider.most_slots for provider in given.providers])
+        broken |= (attempts.slot < NO_SLOT) | (attempts.slot >= slots[providers_of(given, out)])
+        key = (attempts.number * calls.max() + attempts.call) * most.max() + attempts.attempt
+        order = np.argsort(key, kind="stable")
+        broken[order[1:]] |= key[order[1:]] == key[order[:-1]]
+    return np.asarray(broken)
 
 
 def wrong_service(given: SharedInput, out: SharedOutput) -> BoolArray:
@@ -152,16 +199,14 @@ def drawn_service_ns(
 
 def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
     """Return which attempts ran on a slot that another attempt still held."""
-    attempts = out.attempts
-    provider = np.zeros(len(attempts.number), dtype=np.int64)
-    for index, workload in enumerate(given.workloads):
-        mine = out.workload[attempts.number] == index
-        providers = np.array([workload.provider_of(call) for call in range(workload.calls_per_request)])
-        provider[mine] = providers[attempts.call[mine]]
+    attempts, slots = out.attempts, max(provider.most_slots for provider in given.providers)
     held = np.flatnonzero(attempts.slot != NO_SLOT)
-    order = held[np.lexsort((attempts.start_ns[held], attempts.slot[held], provider[held]))]
+    # Numbers as small as these are sorted in one pass.
+    smallest = np.min_scalar_type(slots * len(given.providers))
+    place = (providers_of(given, out) * slots + attempts.slot).astype(smallest)
+    order = held[np.lexsort((attempts.start_ns[held], place[held]))]
     later, earlier = order[1:], order[:-1]
-    same = (attempts.slot[later] == attempts.slot[earlier]) & (provider[later] == provider[earlier])
+    same = place[later] == place[earlier]
     broken = np.zeros(len(attempts.number), dtype=np.bool_)
     broken[later] = same & (attempts.start_ns[later] < attempts.finish_ns[earlier])
     return broken

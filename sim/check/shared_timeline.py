@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.check.timeline import distinct
 from sim.engine.shared.interface import SharedInput, SharedOutput
 from sim.units import IntArray
 
@@ -57,22 +58,15 @@ def shared_timeline(given: SharedInput, out: SharedOutput) -> SharedTimeline:
     """Return the timeline of a run, from its tables alone."""
     attempts = out.attempts
     steps = np.array([at_ns for provider in given.providers for at_ns, _ in provider.slots], dtype=np.int64)
-    instants = np.unique(
-        np.concatenate(
-            [
-                out.arrival_ns,
-                out.completion_ns,
-                attempts.ready_ns,
-                attempts.start_ns,
-                attempts.finish_ns,
-                steps,
-            ]
-        )
-    )
+    times_ns = (attempts.ready_ns, attempts.start_ns, attempts.finish_ns)
+    instants = distinct(out.arrival_ns, out.completion_ns, *times_ns, steps)
+    arrived, answered = (np.searchsorted(instants, at_ns) for at_ns in (out.arrival_ns, out.completion_ns))
+    size = len(instants)
     active = np.stack(
         [
-            np.searchsorted(np.sort(out.arrival_ns[mine]), instants, side="right")
-            - np.searchsorted(np.sort(out.completion_ns[mine]), instants, side="right")
+            np.cumsum(
+                np.bincount(arrived[mine], minlength=size) - np.bincount(answered[mine], minlength=size)
+            )
             for mine in (out.workload == index for index in range(len(given.workloads)))
         ]
     )
@@ -84,3 +78,12 @@ def slots_at(steps: tuple[tuple[int, int], ...], instants: IntArray) -> IntArray
     """Return a provider's concurrency at each instant."""
     at_ns, slots = (np.array(column, dtype=np.int64) for column in zip(*steps, strict=True))
     return np.asarray(slots[np.searchsorted(at_ns, instants, side="right") - 1])
+
+
+def providers_of(given: SharedInput, out: SharedOutput) -> IntArray:
+    """Return the provider of each attempt (int64[attempts])."""
+    most_calls = max(one.calls_per_request for one in given.workloads)
+    table = np.zeros((len(given.workloads), most_calls), dtype=np.int64)
+    for row, one in zip(table, given.workloads, strict=True):
+        row[: one.calls_per_request] = [one.provider_of(call) for call in range(one.calls_per_request)]
+    return np.asarray(table[out.workload[out.attempts.number], out.attempts.call])
