@@ -122,6 +122,7 @@ class ProviderWalk:
         self.rules = given.providers[provider]
         self.limiter = Limiter(self.rules.limits) if self.rules.limits.rates else None
         self.cache = Cache(self.rules.cache) if self.rules.cache else None
+        self.takes_cache_records = False
         self.admitted: dict[Key, Use] = {}
         self.waiting: list[defaultdict[int, list[Key]]] = [defaultdict(list) for _ in given.workloads]
         self.queued: defaultdict[int, dict[Key, AttemptRow]] = defaultdict(dict)
@@ -170,8 +171,12 @@ class ProviderWalk:
         """Take the grants of an instant as they are, and hold what they leave behind against the allocation.
 
         A rejection may answer a request, and so bring on cancellations, arrivals and another dispatch within
-        the same instant; the tables do not say in which of its dispatches an attempt was granted.
+        the same instant; the tables do not say in which of its dispatches an attempt was granted, and so not
+        either which of several prefixes was used last. A cache of limited capacity goes on that: its records
+        are taken as they are from then on.
         """
+        if self.cache and self.cache.capacity is not None and len(self.given.workloads) > 1:
+            self.takes_cache_records = True
         for row in what.rejected.values():
             self.leave_queue(row)
             if self.limiter:
@@ -236,7 +241,7 @@ class ProviderWalk:
         if self.limiter:
             self.limiter.admit(use, at_ns)
             self.admitted[row.key] = use
-        if self.cache and self.prefix(row):
+        if self.cache and self.prefix(row) and not self.takes_cache_records:
             hit = self.cache.use(row.workload, row.key[1:], at_ns, self.first_token_ns(row))
             if hit != row.hit:
                 raise CheckError(f"conservation: the cache record of {named(row.key)} is wrong at {at_ns} ns")
@@ -274,8 +279,13 @@ class ProviderWalk:
         tokens = self.given.workloads[row.workload].tokens
         if tokens is None:
             return NOTHING
-        hit = bool(self.cache and self.prefix(row) and self.cache.holds(row.workload, at_ns))
-        return Use(self.counted_input(row, hit), tokens.reserved_output[row.key[2]])
+        return Use(self.counted_input(row, self.reads(row, at_ns)), tokens.reserved_output[row.key[2]])
+
+    def reads(self, row: AttemptRow, at_ns: int) -> bool:
+        """Return whether an attempt that starts now reads its prefix."""
+        if self.takes_cache_records:
+            return row.hit == 1
+        return bool(self.cache and self.prefix(row) and self.cache.holds(row.workload, at_ns))
 
     def used_by(self, row: AttemptRow) -> Use:
         """Return what an attempt has used."""

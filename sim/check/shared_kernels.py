@@ -54,6 +54,7 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT = np.arange(2, 7)
     SHARES,
     LENDS,
     HAS_CACHE,
+    TAKES_CACHE_RECORDS,
     CACHE_TTL,
     CACHE_CAPACITY,
     CACHED,
@@ -63,7 +64,7 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT = np.arange(2, 7)
     BROKEN,
     BROKEN_AT,
     STATE_SIZE,
-) = range(23)
+) = range(24)
 
 # Columns of `Walk.workloads`. HERE is how many of the slots it holds.
 (
@@ -207,6 +208,8 @@ def begin_instant(walk: Walk, instant: Int) -> None:
 def take_unsettled(walk: Walk) -> None:
     """Take the grants of an instant with a rejection as they are: first those that end within it."""
     state = walk.state
+    if state[HAS_CACHE] and state[CACHE_CAPACITY] != NONE and len(walk.workloads) > 1:
+        state[TAKES_CACHE_RECORDS] = 1
     for at in range(state[ENDED_FROM], state[ENDED]):
         row = walk.by_finish[at]
         if walk.slot[row] == NO_SLOT and walk.outcome[row] == REJECTED:
@@ -393,7 +396,7 @@ def grant(walk: Walk, row: Int) -> None:
     hold(walk, walk.number[row], ONE)
     for at in range(walk.meters.shape[0]):
         take(walk, at, amount(walk, at, row, reads, reserved_output(walk, row)))
-    if walk.state[HAS_CACHE] and prefix(walk, row):
+    if walk.state[HAS_CACHE] and not walk.state[TAKES_CACHE_RECORDS] and prefix(walk, row):
         use_prefix(walk, row, reads)
         if reads != walk.hit[row]:
             fault(walk, OTHER_HIT, row)
@@ -559,6 +562,8 @@ def refill(meter: IntArray, now: Int) -> None:
 @helper
 def would_read(walk: Walk, row: Int) -> Bool:
     """Return whether an attempt that starts now reads its prefix."""
+    if walk.state[TAKES_CACHE_RECORDS]:
+        return walk.hit[row] == 1
     if not walk.state[HAS_CACHE] or prefix(walk, row) == 0:
         return False
     one = walk.workloads[walk.workload[walk.number[row]]]
