@@ -12,11 +12,11 @@ from sim.errors import ArgumentError
 ENGINES = ("auto", "compiled", "simpy")
 
 WORTH_COMPILING = 30_000
-"""From so many requests on, numba's start-up is paid for.
+"""From so many requests on, the compiled engine is taken.
 
-Measured with two branches, see `make bench`: importing numba and loading a kernel takes the time in which
-SimPy simulates 30,000 requests. Compiling the kernel, which the first run ever does, takes that of 170,000
-in all; from the second run on it is there for nothing.
+Measured with two branches, see `make bench`: it pays from 8,500 requests on where its kernel is kept already,
+and from 175,000 on where it is compiled first. It cannot go by whether one is kept: the same command would
+name another engine the second time.
 """
 
 

@@ -29,7 +29,7 @@ load: {{kind: open, arrivals: poisson, rate_per_s: 38.0952380952, requests: {req
 plans: [parallel]
 experiment: {{seed: 1, replications: {replications}}}
 """
-SMALL, LARGE, REPEATED = 10_000, 10**7, 10**6
+SMALL, LARGE, REPEATED = 10_000, 10**7, 2 * 10**6
 REPLICATIONS = 8
 
 # The peak is not that of getrusage, in which a process starts with the peak of the one that started it.
@@ -155,7 +155,9 @@ def workers(folder: Path) -> list[Limit]:
     loaded = sim.load_scenario(scenario(folder, "W2", REPEATED, REPLICATIONS))
     simulate = partial(sim.simulate, loaded, engine="compiled")
     simulate(workers=2)
-    rounds = [wall_s(partial(simulate, workers=1)) / wall_s(partial(simulate, workers=2)) for _ in range(3)]
+    rounds = [
+        wall_s(partial(simulate, workers=1)) / wall_s(partial(simulate, workers=2)) for _ in range(ROUNDS)
+    ]
     return [
         Limit(
             f"{REPLICATIONS} replications of {REPEATED:,} requests of W2 on two workers against one",

@@ -90,8 +90,9 @@ def run_shared(given: SharedInput, progress: Progress | None = None) -> SharedOu
 def unsupported(given: SharedInput) -> str | None:
     """Return what of this input the compiled engine cannot run, in words, or None."""
     most_tokens = max((most_used(one) for one in given.workloads), default=1)
-    rejections = sum(attempts_at_most(one) for one in given.workloads)
+    attempts = sum(attempts_at_most(one) for one in given.workloads)
     for provider in given.providers:
+        rejections = attempts if provider.limits.rejections_count else 0
         for rate in provider.limits.rates:
             most = (rate.burst or 0) + (provider.most_slots + 1) * most_tokens + rejections
             if rate.burst is not None and most > MOST_LEVEL // scale_of(rate):
