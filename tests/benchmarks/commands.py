@@ -153,7 +153,11 @@ def large(library: ctypes.CDLL | None, folder: Path) -> list[Limit]:
 def workers(folder: Path) -> list[Limit]:
     """Measure replications in two processes, once they are there, against one; wall, in turn."""
     loaded = sim.load_scenario(scenario(folder, "W2", REPEATED, REPLICATIONS))
-    simulate = partial(sim.simulate, loaded, engine="compiled")
+
+    def simulate(workers: int) -> None:
+        """Do what `slotsim run` does but for printing it."""
+        sim.simulate(loaded, engine="compiled", workers=workers).summary()
+
     simulate(workers=2)
     rounds = [
         wall_s(partial(simulate, workers=1)) / wall_s(partial(simulate, workers=2)) for _ in range(ROUNDS)
