@@ -11,11 +11,11 @@ from typing import Final
 
 import numpy as np
 
+from sim.check.shared_timeline import provider_of_attempts
 from sim.engine import NO_CALL
 from sim.engine.interface import BoolArray
 from sim.engine.shared.interface import NO_SLOT, OK
 from sim.shared_simulation import SharedRun
-from sim.shared_view import provider_of
 from sim.simulation import Run
 from sim.units import NS_PER_MS, IntArray
 
@@ -185,7 +185,7 @@ def shared_legs(run: SharedRun, requests: IntArray) -> dict[int, list[Leg]]:
         attempts.ready_ns,
         attempts.start_ns,
         attempts.finish_ns,
-        provider_of(run.given, run.out),
+        provider_of_attempts(run.given, run.out),
         (attempts.outcome == OK).astype(np.int64),
     )
     legs: defaultdict[int, list[Leg]] = defaultdict(list)
@@ -249,7 +249,7 @@ def held_slots(
         meanwhile = (start_ns != NO_CALL) & overlaps(start_ns, finish_ns, period)
         return start_ns[meanwhile], finish_ns[meanwhile], zero, zero + run.given.slots
     given, attempts = run.shared.given, run.shared.out.attempts
-    mine = (provider_of(given, run.shared.out) == provider) & (attempts.slot != NO_SLOT)
+    mine = (provider_of_attempts(given, run.shared.out) == provider) & (attempts.slot != NO_SLOT)
     mine &= overlaps(attempts.start_ns, attempts.finish_ns, period)
     at_ns, slots = (
         np.array(column, dtype=np.int64) for column in zip(*given.providers[provider].slots, strict=True)

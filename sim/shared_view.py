@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sim.check.shared_timeline import provider_of_attempts
 from sim.engine import NO_CALL, EngineOutput
 from sim.engine.shared.interface import NO_SLOT, OK, Attempts, SharedInput, SharedOutput
 from sim.units import IntArray
@@ -50,17 +51,7 @@ def counted(attempts: Attempts) -> IntArray:
 def first_slot(given: SharedInput, out: SharedOutput) -> IntArray:
     """Return, for each attempt, how many slots the providers before its own have."""
     before = np.cumsum([0, *(provider.most_slots for provider in given.providers)])
-    return before[provider_of(given, out)]
-
-
-def provider_of(given: SharedInput, out: SharedOutput) -> IntArray:
-    """Return the index of each attempt's provider."""
-    calls = max(workload.calls_per_request for workload in given.workloads)
-    table = np.zeros((len(given.workloads), calls), dtype=np.int64)
-    for index, workload in enumerate(given.workloads):
-        for call in range(workload.calls_per_request):
-            table[index, call] = workload.provider_of(call)
-    return np.asarray(table[out.workload[out.attempts.number], out.attempts.call])
+    return before[provider_of_attempts(given, out)]
 
 
 def placed(shape: tuple[int, int], place: tuple[IntArray, IntArray], values: IntArray) -> IntArray:

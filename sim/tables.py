@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.accounts import accounts_of
+from sim.check.shared_timeline import provider_of_attempts
 from sim.engine.shared.interface import ATTEMPT_OUTCOMES, OK, REQUEST_OUTCOMES
 from sim.scenario import Scenario
 from sim.shared_simulation import SharedRun
-from sim.shared_view import provider_of
 from sim.simulation import Run
 from sim.units import NS_PER_MS, FloatArray, IntArray
 
@@ -158,7 +158,7 @@ def shared_calls(run: SharedRun) -> Calls:
         finish_ns=attempts.finish_ns[order],
         slot=attempts.slot[order],
         attempt=attempts.attempt[order],
-        provider=provider_of(run.given, run.out)[order],
+        provider=provider_of_attempts(run.given, run.out)[order],
         outcome=attempts.outcome[order],
         hit=attempts.hit[order],
     )

@@ -60,7 +60,7 @@ STAGES = (
 STAGE_OF = {noun: stage for stage, nouns in enumerate(STAGES) for noun in nouns}
 LONGEST_FILE = 450
 LONGEST_FUNCTION = 70
-# A compiled kernel is cached by the file it stands in: a callee in another file could go stale.
+# The functions of a kernel, which stand together: what they share with others is in files of its own.
 ONE_FILE_BY_NEED = {
     "check/kernels.py",
     "check/shared_kernels.py",

@@ -1,6 +1,7 @@
 """What the README says is so: its commands, its outputs, its scenario, its Python, its reference."""
 
 import doctest
+import json
 import re
 import shlex
 from pathlib import Path
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 import sim
 from sim.cli import app
 from sim.scenario import json_schema
+from tests.benchmarks.contenders import CPP_TABLES, EVENTS, HANDWRITTEN
 from tests.scenario_reference import README, reference, written
 
 ROOT = Path(__file__).parent.parent
@@ -79,3 +81,17 @@ def test_its_reference_has_every_key() -> None:
 def test_its_links_lead_somewhere() -> None:
     links = re.findall(r"\]\((?!http)([^)#]+)\)", TEXT)
     assert "reports/sample/figures/latency-against-load.svg" in links
+
+
+def test_its_speeds_are_those_of_the_benchmark() -> None:
+    goals = json.loads(Path("reports/bench/bench.json").read_text())["goals"]
+    for words, to in (("a SimPy model", HANDWRITTEN), ("a C++ event loop", CPP_TABLES)):
+        row = re.search(rf"^\| {re.escape(words)}[^|]* \| ([^\n]*) \|$", TEXT, re.MULTILINE)
+        assert row is not None
+        medians = [
+            one["ratio"]["median"]
+            for one in goals
+            if (one["of"], one["to"], one["slots"]) == (EVENTS, to, 20) and one["ratio"]
+        ]
+        shown = [f"{median:.0f}" if median >= 100 else f"{median:.2f}" for median in medians]
+        assert row[1].split(" | ") == shown

@@ -104,7 +104,7 @@ def test_shipped_scenarios_are_the_same() -> None:
     assert compared > 20
 
 
-def test_tables_grow_where_a_thousand_retries_or_users_are_under_way() -> None:
+def test_the_heap_of_events_grows_where_thousands_of_users_think() -> None:
     assert_engines_agree(SharedInput((workload(closed(3_000, 9_000, 2), [1]),), (provider(20),)))
 
 

@@ -12,15 +12,13 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sim.check.bit_tree import clear_bit, first_bit, set_bit
 from sim.engine.interface import BoolArray
 from sim.engine.native import helper, kernel, part
 from sim.units import IntArray
 
 NEVER = (1 << 63) - 1
 NOBODY = -1
-DE_BRUIJN = 0x03F79D71B4CB0A89
-BIT_OF = np.zeros(64, dtype=np.int64)
-BIT_OF[[(DE_BRUIJN << bit & (1 << 64) - 1) >> 58 for bit in range(64)]] = np.arange(64)
 
 # What can be wrong with a request; 0 is nothing.
 (
@@ -564,42 +562,7 @@ def first_early(
     return NOBODY
 
 
-# Trees of bits, and a heap by time
-
-
-@part
-def set_bit(bits: IntArray, height_from: IntArray, level: int, rank: int) -> None:
-    """Add a rank."""
-    for height in range(len(height_from)):
-        at = height_from[height] + (rank >> 6)
-        word = bits[level, at]
-        bits[level, at] = word | 1 << (rank & 63)
-        if word:
-            return
-        rank >>= 6
-
-
-@part
-def clear_bit(bits: IntArray, height_from: IntArray, level: int, rank: int) -> None:
-    """Take out a rank."""
-    for height in range(len(height_from)):
-        word = height_from[height] + (rank >> 6)
-        bits[level, word] &= ~(np.int64(1) << (rank & 63))
-        if bits[level, word]:
-            return
-        rank >>= 6
-
-
-@part
-def first_bit(bits: IntArray, height_from: IntArray, level: int) -> int:
-    """Return the lowest rank, or NOBODY."""
-    rank = 0
-    for height in range(len(height_from) - 1, -1, -1):
-        word = bits[level, height_from[height] + rank]
-        if word == 0:
-            return NOBODY
-        rank = rank << 6 | BIT_OF[((word & -word) * DE_BRUIJN >> 58) & 63]
-    return rank
+# A heap by time
 
 
 @part

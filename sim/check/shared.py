@@ -10,7 +10,7 @@ from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
 from sim.check.replay import check_isolated_replay
 from sim.check.report import CheckReport, Tally
 from sim.check.shared_grants import walk_provider
-from sim.check.shared_timeline import SharedTimeline, providers_of, shared_timeline
+from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
 from sim.engine import NO_CALL, EngineInput, EngineOutput, OpenArrivals
 from sim.engine.interface import BoolArray
@@ -162,7 +162,7 @@ def impossible(given: SharedInput, out: SharedOutput) -> BoolArray:
     broken |= (attempts.attempt < 0) | (attempts.attempt >= most[workload])
     if not broken.any():
         slots = np.array([provider.most_slots for provider in given.providers])
-        broken |= (attempts.slot < NO_SLOT) | (attempts.slot >= slots[providers_of(given, out)])
+        broken |= (attempts.slot < NO_SLOT) | (attempts.slot >= slots[provider_of_attempts(given, out)])
         key = (attempts.number * calls.max() + attempts.call) * most.max() + attempts.attempt
         order = np.argsort(key, kind="stable")
         broken[order[1:]] |= key[order[1:]] == key[order[:-1]]
@@ -203,7 +203,7 @@ def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
     held = np.flatnonzero(attempts.slot != NO_SLOT)
     # Numbers as small as these are sorted in one pass.
     smallest = np.min_scalar_type(slots * len(given.providers))
-    place = (providers_of(given, out) * slots + attempts.slot).astype(smallest)
+    place = (provider_of_attempts(given, out) * slots + attempts.slot).astype(smallest)
     order = held[np.lexsort((attempts.start_ns[held], place[held]))]
     later, earlier = order[1:], order[:-1]
     same = place[later] == place[earlier]

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from sim.check import shared_kernels as kernels
 from sim.check.shared_kernels import Walk
-from sim.check.shared_timeline import SharedTimeline, providers_of, uses_weight
+from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, uses_weight
 from sim.engine.shared.interface import (
     NO_SLOT,
     OK,
@@ -146,7 +146,7 @@ def attempts_at(given: SharedInput, out: SharedOutput, provider: int) -> Attempt
     attempts = out.attempts
     if len(given.providers) == 1:
         return attempts
-    mine = np.flatnonzero(providers_of(given, out) == provider)
+    mine = np.flatnonzero(provider_of_attempts(given, out) == provider)
     return Attempts(**{name: getattr(attempts, name)[mine] for name in Attempts.__annotations__})
 
 

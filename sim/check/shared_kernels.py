@@ -4,9 +4,7 @@ It follows `sim.check.shared_grants`, which stays the one to read, and shares no
 attempt is a *row* of the provider's attempts. Its *rank*, its place in the order of the queue, is known
 beforehand, and so are the orders in which attempts start and end: no heap is needed. The waiting attempts of
 requests of one workload that hold equally many slots are bits in a tree of words, at their rank; see
-`sim.check.kernels`. The free slots are a ring of links, the one free longest first.
-
-All is in this one file because what is kept of a kernel has the name of its own file's content.
+`sim.check.bit_tree`. The free slots are a ring of links, the one free longest first.
 """
 
 from typing import NamedTuple
@@ -14,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from sim.check.bit_tree import clear_bit, first_bit, set_bit
 from sim.engine.native import helper, kernel, part, refer
 from sim.engine.shared import interface
 from sim.engine.shared.interface import NO_SLOT
@@ -26,9 +25,6 @@ NOBODY = -1
 NONE = -1
 MOST_LEVEL = 1 << 60
 """How full a bucket may be, and how much may be taken of it at once, in its own units."""
-DE_BRUIJN = 0x03F79D71B4CB0A89
-BIT_OF = np.zeros(64, dtype=np.int64)
-BIT_OF[[(DE_BRUIJN << bit & (1 << 64) - 1) >> 58 for bit in range(64)]] = np.arange(64)
 
 # A function is compiled anew for each constant it is called with, but not for each of these.
 REJECTED = np.int64(interface.REJECTED)
@@ -292,7 +288,7 @@ def due(walk: Walk) -> Int:
         if best != NOBODY and group > best_group:
             continue
         for held in range(min(cap(walk, index), state[LEVELS])):
-            rank = first_bit(walk, index * state[LEVELS] + held)
+            rank = first_bit(walk.bits, walk.height_from, index * state[LEVELS] + held)
             if rank == NOBODY:
                 continue
             fewest = held if state[FEWEST_FIRST] else 0
@@ -345,7 +341,7 @@ def wait(walk: Walk, row: Int) -> None:
     walk.next_waiting[row] = walk.requests[FIRST_WAITING, number]
     walk.requests[FIRST_WAITING, number] = row
     walk.state[WAITING] += 1
-    set_bit(walk, tree_of(walk, number), walk.rank[row])
+    set_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
 
 
 @helper
@@ -360,7 +356,7 @@ def leave_queue(walk: Walk, row: Int) -> None:
             at = walk.next_waiting[at]
         walk.next_waiting[at] = walk.next_waiting[row]
     walk.state[WAITING] -= 1
-    clear_bit(walk, tree_of(walk, number), walk.rank[row])
+    clear_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
 
 
 @part
@@ -381,8 +377,8 @@ def hold(walk: Walk, number: Int, change: Int) -> None:
     if after != before:
         row = walk.requests[FIRST_WAITING, number]
         while row != NOBODY:
-            clear_bit(walk, before, walk.rank[row])
-            set_bit(walk, after, walk.rank[row])
+            clear_bit(walk.bits, walk.height_from, before, walk.rank[row])
+            set_bit(walk.bits, walk.height_from, after, walk.rank[row])
             row = walk.next_waiting[row]
 
 
@@ -644,41 +640,3 @@ def abandon(walk: Walk, row: Int) -> None:
         if one[FIRST_WRITE] == NOBODY and one[WRITTEN_AT] == NONE:
             one[IS_CACHED] = 0
             walk.state[CACHED] -= 1
-
-
-# Trees of bits
-
-
-@helper
-def set_bit(walk: Walk, tree: Int, rank: Int) -> None:
-    """Add a rank."""
-    for height in range(len(walk.height_from)):
-        word = walk.height_from[height] + (rank >> 6)
-        before = walk.bits[tree, word]
-        walk.bits[tree, word] = before | np.int64(1) << (rank & 63)
-        if before:
-            return
-        rank >>= 6
-
-
-@helper
-def clear_bit(walk: Walk, tree: Int, rank: Int) -> None:
-    """Take out a rank."""
-    for height in range(len(walk.height_from)):
-        word = walk.height_from[height] + (rank >> 6)
-        walk.bits[tree, word] &= ~(np.int64(1) << (rank & 63))
-        if walk.bits[tree, word]:
-            return
-        rank >>= 6
-
-
-@helper
-def first_bit(walk: Walk, tree: Int) -> Int:
-    """Return the lowest rank, or NOBODY."""
-    rank = np.int64(0)
-    for height in range(len(walk.height_from) - 1, -1, -1):
-        word = walk.bits[tree, walk.height_from[height] + rank]
-        if word == 0:
-            return np.int64(NOBODY)
-        rank = rank << 6 | BIT_OF[((word & -word) * DE_BRUIJN >> 58) & 63]
-    return rank

@@ -80,7 +80,7 @@ def slots_at(steps: tuple[tuple[int, int], ...], instants: IntArray) -> IntArray
     return np.asarray(slots[np.searchsorted(at_ns, instants, side="right") - 1])
 
 
-def providers_of(given: SharedInput, out: SharedOutput) -> IntArray:
+def provider_of_attempts(given: SharedInput, out: SharedOutput) -> IntArray:
     """Return the provider of each attempt (int64[attempts])."""
     most_calls = max(one.calls_per_request for one in given.workloads)
     table = np.zeros((len(given.workloads), most_calls), dtype=np.int64)

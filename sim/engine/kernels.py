@@ -15,8 +15,7 @@ Until a request's calls are done, `completion_ns` counts those that it still has
 ready, `ready_ns` counts the calls that it waits for: both as negative numbers, which times never are.
 
 numba takes its time for every function and statement, so there are few: flat arrays rather than tables with
-rows. What a run does not need is None, and takes none. All kernels are in this one file because numba's cache
-does not notice a change of a function in another.
+rows. What a run does not need is None, and takes none.
 """
 
 # ruff: noqa: PLR1730  for numba `min` is a function more to compile
@@ -25,6 +24,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.engine.interface import BoolArray
+from sim.engine.kernel_sort import sort
 from sim.engine.native import helper, kernel, part
 from sim.units import IntArray
 
@@ -647,22 +647,6 @@ def pop_timed(heap: IntArray, time_ns: IntArray, state: IntArray, size: int) -> 
         child = 2 * at + 1
     heap[at] = last
     return first
-
-
-@helper
-def sort(values: IntArray, count: int) -> None:
-    """Sort the first `count` values: mostly two or three, now and then thousands (Shell's sort)."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap:
-        for place in range(gap, count):
-            value, at = values[place], place
-            while at >= gap and values[at - gap] > value:
-                values[at] = values[at - gap]
-                at -= gap
-            values[at] = value
-        gap //= 3
 
 
 # First come, first served, without an event list

@@ -21,6 +21,7 @@ from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
+from types import FunctionType
 from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
 
 import llvmlite.binding as llvm
@@ -44,6 +45,9 @@ OPTIONS: dict[str, Any] = {
 
 inner: list[tuple[Callable[..., Any], dict[str, Any]]] = []
 """Functions that are called by kernels alone, with how they are compiled."""
+
+made_of: dict[Callable[..., Any], Any] = {}
+"""What takes the place of such functions when a kernel is compiled."""
 
 Arrays = TypeVar("Arrays", bound=tuple[Any, ...])
 
@@ -154,7 +158,8 @@ def digest(source: Path, kinds: str) -> str:
     )
     versions = platform.python_version(), version("numba"), version("llvmlite")
     name = blake2b(repr((kinds, versions, host(), settings, OPTIONS)).encode(), digest_size=16)
-    for file in (source, *sorted(Path(__file__).parent.rglob("*.py"))):  # and what kernels take from there
+    folders = {source.parent, Path(__file__).parent}  # what a kernel takes from other files is there
+    for file in (source, *sorted(file for folder in folders for file in folder.rglob("*.py"))):
         name.update(file.read_bytes())
     return name.hexdigest()
 
@@ -170,14 +175,19 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Machin
     with garbage_left():
         import numba  # noqa: PLC0415  what this module is there to avoid
 
-        for one, options in inner:
-            names = one.__globals__
-            if names[one.__name__] is one:
-                names[one.__name__] = numba.njit(**options)(one)
-        if function.__globals__.get("refer") is refer:
-            from sim.engine import by_reference  # noqa: PLC0415  imports numba
+        from sim.engine import by_reference  # noqa: PLC0415  imports numba
 
-            function.__globals__["refer"] = by_reference.refer
+        made_of.setdefault(refer, by_reference.refer)
+        for one, options in inner:
+            if one not in made_of:
+                made_of[one] = numba.njit(**options)(one)
+        for one in (function, *(one for one, _ in inner)):
+            names = one.__globals__  # of a function's module, which may have it from another
+            names |= {
+                name: made_of[value]
+                for name, value in names.items()
+                if isinstance(value, FunctionType) and value in made_of
+            }
         dispatcher = numba.njit(**OPTIONS)(function)
         types = tuple(map(numba.typeof, arguments))
         dispatcher.compile(types)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.engine.interface import NO_USER
+from sim.engine.kernel_sort import sort
 from sim.engine.native import helper, kernel, refer
 from sim.engine.shared import interface
 from sim.engine.shared.interface import DAY_NS, DEGRADED, NO_SLOT, PPM, SUCCEEDED
@@ -1551,7 +1552,7 @@ def issue_returned(world: World, one: IntArray) -> Bool:
     """Issue a request for each user who came back, in ascending order; return False if the draws ran out."""
     first, count = one[USERS_FROM], one[RETURNED]
     one[RETURNED] = 0
-    sort(world.users[RETURNS], first, count)
+    sort(world.users[RETURNS, first:], count)
     for at in range(first, first + count):
         user = world.users[RETURNS, at]
         world.users[USER_STATE, first + user] = AWAY
@@ -1566,19 +1567,3 @@ def issue_returned(world: World, one: IntArray) -> Bool:
         world.requests[ASKED_BY, one[REQUESTS_FROM] + one[ISSUED]] = user
         one[ISSUED] += 1
     return True
-
-
-@helper
-def sort(values: IntArray, first: Int, count: Int) -> None:
-    """Sort some values: mostly two or three, now and then thousands (Shell's sort)."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap:
-        for place in range(first + gap, first + count):
-            value, at = values[place], place
-            while at >= first + gap and values[at - gap] > value:
-                values[at] = values[at - gap]
-                at -= gap
-            values[at] = value
-        gap //= 3
