@@ -11,14 +11,23 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from sim.engine import ALLOCATIONS, ClosedUsers, DrawsExhaustedError, EngineInput, EngineOutput, OpenArrivals
+from sim.engine import (
+    ALLOCATIONS,
+    ClosedUsers,
+    DrawsExhaustedError,
+    EngineInput,
+    EngineOutput,
+    OpenArrivals,
+    kernels,
+)
 from sim.engine import run as run_simpy
 from sim.engine.compiled import run as run_compiled
-from sim.engine.compiled import run_events, serves_in_order, unsupported
+from sim.engine.compiled import run_events, serves_in_order, unsupported, with_ranks
+from sim.engine.kernels import Held
 from sim.engine_input import engine_input
 from sim.errors import EngineError
 from sim.scenario import Scenario, load_scenario
-from sim.units import NS_PER_MS
+from sim.units import NS_PER_MS, IntArray
 from sim.workload import draw
 from tests.engine_inputs import arriving, closed, ms
 from tests.engine_inputs import engine_input as input_of
@@ -117,6 +126,34 @@ def test_heaps_grow_and_the_clock_base_moves() -> None:
         tuple((step * NS_PER_MS, users) for step, users in enumerate([3, 0] * 60)), ms([1e6] * 400)
     )
     assert_engines_agree(input_of(many_thoughts, [0.1, 0.2], slots=20))
+
+
+@pytest.mark.parametrize("allocation", ["fair_share", "max_min"])
+@pytest.mark.parametrize(("slots", "calls", "load"), [(20, 2, 0.8), (20, 5, 1.2), (200, 3, 0.9)])
+def test_trees_of_waiting_calls_move_up_and_grow(
+    allocation: str, slots: int, calls: int, load: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    moved: list[tuple[int, int]] = []
+
+    def seen(held: Held, state: IntArray) -> Held:
+        before = int(state[kernels.RANK_BASE])
+        after = with_ranks(held, state)
+        moved.append((int(state[kernels.RANK_BASE]) - before, len(after.bits) - len(held.bits)))
+        return after
+
+    monkeypatch.setattr("sim.engine.compiled.RANKS", 64)
+    monkeypatch.setattr("sim.engine.compiled.with_ranks", seen)
+    assert_engines_agree(random_input(allocation, slots, calls, 2_000, load))
+    assert any(up for up, _ in moved)
+    assert any(more for _, more in moved)
+
+
+@pytest.mark.parametrize("allocation", ["fair_share", "max_min"])
+def test_a_burst_has_room_in_the_trees(allocation: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.engine.compiled.RANKS", 64)
+    bursts = [burst for burst in (0, 1, 700) for _ in range(300)]
+    assert_engines_agree(input_of(arriving(*bursts), [[3, 2]] * 900, slots=5, allocation=allocation))
+    assert_engines_agree(input_of(closed(300, 900), [3, 2], slots=5, allocation=allocation))
 
 
 def test_active_time_beyond_64_bits_is_summed_exactly() -> None:

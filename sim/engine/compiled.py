@@ -32,6 +32,9 @@ from sim.engine.kernels import Graph, Held, InOrder, Run, Users
 AT_ONCE = 1_000_000
 """Instants or requests that a kernel works through before it returns to Python."""
 
+RANKS = 1 << 18
+"""How many ranks a tree of waiting calls has room for at first: three words from its root to a leaf."""
+
 TIME_BITS = 62
 NAME = "compiled"
 
@@ -65,18 +68,19 @@ def unsupported(given: EngineInput) -> str | None:
 
 def run_events(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
     """Simulate any run, event by event."""
-    world = initial_world(given)
-    while True:
-        status = kernels.advance(*world, AT_ONCE)
-        state = world[0].state
-        if status == kernels.FINISHED:
-            return output(given, *world)
+    return output(given, *to_the_end(initial_world(given), progress))
+
+
+def to_the_end(world: World, progress: Progress | None = None) -> World:
+    """Return the world once all its requests are done."""
+    while (status := kernels.advance(*world, AT_ONCE)) != kernels.FINISHED:
         if status == kernels.DRAWS_EXHAUSTED:
             raise DrawsExhaustedError
         if status == kernels.NEEDS_ROOM:
             world = with_more_room(*world)
         elif progress is not None:
-            progress(int(state[kernels.COMPLETED]))
+            progress(int(world[0].state[kernels.COMPLETED]))
+    return world
 
 
 def run_in_order(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
@@ -211,6 +215,7 @@ def initial_state(given: EngineInput) -> IntArray:
     state[kernels.SLOT_BITS] = slot_bits(given)
     state[kernels.LONGEST] = 1 << (TIME_BITS - slot_bits(given))
     state[kernels.FEWEST_FIRST] = given.allocation == "max_min"
+    state[kernels.MOST_QUEUED] = given.calls_per_request * (used_slots(given) + most_together(given.load))
     state[kernels.FREE_COUNT] = used_slots(given)
     state[kernels.END] = kernels.NEVER
     if isinstance(given.load, OpenArrivals):
@@ -218,6 +223,15 @@ def initial_state(given: EngineInput) -> IntArray:
     elif given.load.end_ns is not None:
         state[kernels.END] = given.load.end_ns
     return state
+
+
+def most_together(load: OpenArrivals | ClosedUsers) -> int:
+    """Return how many requests may arrive at one instant."""
+    if isinstance(load, ClosedUsers):
+        return max(users for _, users in load.steps)
+    if not (load.arrival_ns[1:] == load.arrival_ns[:-1]).any():
+        return 1
+    return int(np.unique(load.arrival_ns, return_counts=True)[1].max())
 
 
 def initial_arrivals(given: EngineInput) -> IntArray:
@@ -228,7 +242,7 @@ def initial_arrivals(given: EngineInput) -> IntArray:
 
 def initial_held(given: EngineInput) -> Held:
     requests, calls = given.service_ns.shape
-    cap_at, height_from = np.minimum(caps(given), calls), tree_heights(requests * calls)
+    cap_at, height_from = np.minimum(caps(given), calls), tree_heights(min(requests * calls, RANKS))
     return Held(
         cap_at=cap_at,
         holds=np.empty(requests, dtype=np.int64),
@@ -300,6 +314,8 @@ def with_more_room(run: Run, graph: Graph | None, held: Held | None, users: User
     running[: state[kernels.RUNNING_COUNT]] -= later_ns << state[kernels.SLOT_BITS]
     state[kernels.CLOCK_BASE] = state[kernels.NEXT]
     run = run._replace(joins=with_room(run.joins, state[kernels.JOINING] + state[kernels.RUNNING_COUNT]))
+    if held is not None:
+        held = with_ranks(held, state)
     if users is not None:
         most = state[kernels.THINKERS] + len(users.status)
         users = users._replace(thinks=with_room(users.thinks, most))
@@ -309,6 +325,31 @@ def with_more_room(run: Run, graph: Graph | None, held: Held | None, users: User
 def with_room(heap: IntArray, needed: int) -> IntArray:
     """Return a heap (int64[room]) as it is, or with twice the room if more is needed."""
     return heap if needed <= len(heap) else np.append(heap, np.empty_like(heap))
+
+
+def with_ranks(held: Held, state: IntArray) -> Held:
+    """Return the same trees from the first waiting rank on, with twice the room that an instant may need."""
+    levels, height_from = int(held.cap_at.max()) + 1, held.height_from
+    leaves = held.bits.reshape(levels, -1)[:, : height_from[1]]
+    waiting = np.flatnonzero(leaves.any(axis=0))
+    queued = int(state[kernels.QUEUED] - state[kernels.RANK_BASE])
+    passed = int(waiting[0]) if len(waiting) else queued // 64
+    needed = queued - 64 * passed + int(state[kernels.MOST_QUEUED])
+    while 64 * height_from[1] < 2 * needed:
+        height_from = tree_heights(2 * 64 * height_from[1])
+    state[kernels.RANK_BASE] += 64 * passed
+    return held._replace(bits=trees(leaves[:, passed:], height_from), height_from=height_from)
+
+
+def trees(leaves: IntArray, height_from: IntArray) -> IntArray:
+    """Return trees of words with these leaves (int64[levels, words]), one after another."""
+    bits = np.zeros((len(leaves), height_from[-1]), dtype=np.int64)
+    bits[:, : leaves.shape[1]] = leaves
+    for first, last, end in zip(height_from, height_from[1:], height_from[2:], strict=False):
+        has_any = np.zeros((len(leaves), end - last, 64), dtype=np.bool_)
+        has_any.reshape(len(leaves), -1)[:, : last - first] = bits[:, first:last]
+        bits[:, last:end] = has_any @ np.left_shift(1, np.arange(64))
+    return bits.reshape(-1)
 
 
 def output(

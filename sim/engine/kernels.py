@@ -8,8 +8,9 @@ Where no cap can bind, the calls that wait are those of the ranks not yet served
 call of each request is a bit in a tree of words, at its rank; there is a tree for each number of slots that a
 request may hold. Each bit of a word tells whether the word below it has any, so that the first is found, and
 any is taken out, in a few steps (P. van Emde Boas, "Preserving order in a forest in less than logarithmic
-time and linear space", Information Processing Letters 6, 1977, with words of 64 bits). While a call waits,
-`start_ns` has its rank, and `finish_ns` the call that its request has waiting after it.
+time and linear space", Information Processing Letters 6, 1977, with words of 64 bits). The trees are of the
+ranks from a base on, which moves up as calls are served, so that they are no higher in a longer run. While a
+call waits, `start_ns` has its rank, and `finish_ns` the call that its request has waiting after it.
 
 Until a request's calls are done, `completion_ns` counts those that it still has to make, and until a call is
 ready, `ready_ns` counts the calls that it waits for: both as negative numbers, which times never are.
@@ -45,6 +46,7 @@ AWAY, THINKING, BUSY, RETURNING = range(4)
     SLOT_BITS,
     LONGEST,
     FEWEST_FIRST,
+    MOST_QUEUED,
     END,
     NOW,
     NEXT,
@@ -61,12 +63,13 @@ AWAY, THINKING, BUSY, RETURNING = range(4)
     FRESH,
     QUEUED,
     SERVED,
+    RANK_BASE,
     PRESENT,
     STEPS_DONE,
     THINKERS,
     RETURNED,
     STATE_SIZE,
-) = range(26)
+) = range(28)
 
 
 class Run(NamedTuple):
@@ -145,7 +148,8 @@ class Held(NamedTuple):
     holds, first, last
         [requests]: how many slots a request holds, and the places of its first and last waiting calls.
     bits, height_from
-        [levels * words] and [heights + 1]: the trees of words, and where each height of a tree begins.
+        [levels * words] and [heights + 1]: the trees of words, and where each height of a tree begins. A bit
+        is at the rank minus the base of the ranks.
     """
 
     cap_at: IntArray
@@ -194,9 +198,7 @@ def advance(run: Run, graph: Graph | None, held: Held | None, users: Users | Non
         if now == NEVER:
             return FINISHED
         state[NEXT] = now
-        if state[JOINING] + state[RUNNING_COUNT] > len(joins) or now - state[CLOCK_BASE] > state[LONGEST]:
-            return NEEDS_ROOM
-        if users is not None and state[THINKERS] + len(users.status) > len(users.thinks):
+        if not has_room(state, len(joins), held, users, now):
             return NEEDS_ROOM
         move_clock(state, now)
         ends = now - state[CLOCK_BASE]
@@ -204,7 +206,7 @@ def advance(run: Run, graph: Graph | None, held: Held | None, users: Users | Non
             place = run.on_slot[free_slot(state, running, run.free)]
             number = place // calls
             if held is not None:
-                let_go(held, run.start_ns, number)
+                let_go(state, held, run.start_ns, number)
             if graph is not None:
                 count_down(state, graph, number, place)
             left = completion_ns[number] + 1
@@ -238,7 +240,7 @@ def advance(run: Run, graph: Graph | None, held: Held | None, users: Users | Non
                     break
             place = rank if graph is None else graph.place_at[rank]
             if held is not None:
-                hold(held, run.start_ns, run.finish_ns, place // calls, place)
+                hold(state, held, run.start_ns, run.finish_ns, place // calls, place)
             state[SERVED] += 1
             start(run, place, now)
     return UNFINISHED
@@ -262,6 +264,17 @@ def next_instant(
         if arrives < instant:
             instant = arrives
     return instant
+
+
+@part
+def has_room(state: IntArray, join_room: int, held: Held | None, users: Users | None, now: int) -> bool:
+    """Return whether there is room for all that one instant may add, and for its time."""
+    if users is not None and state[THINKERS] + len(users.status) > len(users.thinks):
+        return False
+    ranks = state[QUEUED] - state[RANK_BASE] + state[MOST_QUEUED]
+    if held is not None and ranks > 64 * held.height_from[1]:
+        return False
+    return state[JOINING] + state[RUNNING_COUNT] <= join_room and now - state[CLOCK_BASE] <= state[LONGEST]
 
 
 @part
@@ -404,7 +417,7 @@ def queue(run: Run, held: Held | None, number: int, place: int) -> None:
         run.finish_ns[place] = NOBODY
         if held.first[number] == NOBODY:
             held.first[number] = place
-            set_bit(held.bits, held.height_from, held.holds[number], rank)
+            set_bit(held.bits, held.height_from, held.holds[number], rank - run.state[RANK_BASE])
         else:
             run.finish_ns[held.last[number]] = place
         held.last[number] = place
@@ -451,28 +464,29 @@ def first_due(state: IntArray, held: Held) -> int:
             best = rank
             if state[FEWEST_FIRST]:
                 break
-    return best
+    return best if best == NEVER else best + state[RANK_BASE]
 
 
 @part
-def hold(held: Held, rank_of: IntArray, next_of: IntArray, number: int, place: int) -> None:
+def hold(state: IntArray, held: Held, rank_of: IntArray, next_of: IntArray, number: int, place: int) -> None:
     """Let a request hold one slot more, for its first waiting call."""
-    holds, first = held.holds[number], next_of[place]
-    clear_bit(held.bits, held.height_from, holds, rank_of[place])
+    holds, first, base = held.holds[number], next_of[place], state[RANK_BASE]
+    clear_bit(held.bits, held.height_from, holds, rank_of[place] - base)
     held.holds[number] = holds + 1
     held.first[number] = first
     if first != NOBODY:
-        set_bit(held.bits, held.height_from, holds + 1, rank_of[first])
+        set_bit(held.bits, held.height_from, holds + 1, rank_of[first] - base)
 
 
 @part
-def let_go(held: Held, rank_of: IntArray, number: int) -> None:
+def let_go(state: IntArray, held: Held, rank_of: IntArray, number: int) -> None:
     """Let a request hold one slot less."""
     holds, first = held.holds[number] - 1, held.first[number]
     held.holds[number] = holds
     if first != NOBODY:
-        clear_bit(held.bits, held.height_from, holds + 1, rank_of[first])
-        set_bit(held.bits, held.height_from, holds, rank_of[first])
+        rank = rank_of[first] - state[RANK_BASE]
+        clear_bit(held.bits, held.height_from, holds + 1, rank)
+        set_bit(held.bits, held.height_from, holds, rank)
 
 
 @helper

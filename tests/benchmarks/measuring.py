@@ -18,8 +18,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sim.check.compiled import verdict
-from sim.engine import EngineInput, EngineOutput, kernels
-from sim.engine.compiled import AT_ONCE, World, initial_world, run_events
+from sim.engine import EngineInput, EngineOutput
+from sim.engine.compiled import initial_world, run_events, to_the_end
 from sim.engine.compiled import run as run_compiled
 from sim.units import IntArray
 from tests.benchmarks import event_loop
@@ -129,12 +129,6 @@ def kernel_s(given: EngineInput) -> float:
     for table in (held.holds, held.first, held.last, held.bits) if held is not None else ():
         table.fill(0)
     return cpu_s(partial(to_the_end, world))
-
-
-def to_the_end(world: World) -> None:
-    run, graph, held, users = world
-    while kernels.advance(run, graph, held, users, AT_ONCE) == kernels.UNFINISHED:
-        pass
 
 
 def check_rates() -> dict[str, float]:
