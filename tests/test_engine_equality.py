@@ -156,6 +156,11 @@ def test_a_burst_has_room_in_the_trees(allocation: str, monkeypatch: pytest.Monk
     assert_engines_agree(input_of(closed(300, 900), [3, 2], slots=5, allocation=allocation))
 
 
+@pytest.mark.parametrize("load", [arriving(), closed(3, 0)])
+def test_a_run_without_requests_ends(load: OpenArrivals | ClosedUsers) -> None:
+    assert_engines_agree(input_of(load, slots=2))
+
+
 def test_active_time_beyond_64_bits_is_summed_exactly() -> None:
     given_input = input_of(arriving(*[0] * 2_000), [[1e8, 1e8]] * 2_000, slots=40)
     assert run_compiled(given_input).active_integral_ns > 2**63

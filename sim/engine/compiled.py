@@ -242,7 +242,7 @@ def initial_arrivals(given: EngineInput) -> IntArray:
 
 def initial_held(given: EngineInput) -> Held:
     requests, calls = given.service_ns.shape
-    cap_at, height_from = np.minimum(caps(given), calls), tree_heights(min(requests * calls, RANKS))
+    cap_at, height_from = np.minimum(caps(given), calls), tree_heights(RANKS)
     return Held(
         cap_at=cap_at,
         holds=np.empty(requests, dtype=np.int64),
