@@ -5,7 +5,7 @@ Written apart from the engines' queue, with plain sorted lists, so that a fault 
 
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -19,8 +19,7 @@ Key = tuple[int, int, int]
 """A call's place in the queue: (ready time, request number, call index)."""
 
 
-@dataclass(frozen=True, slots=True)
-class CallRow:
+class CallRow(NamedTuple):
     """One row of the call table."""
 
     key: Key

@@ -3,6 +3,7 @@
 Modules of this package import the simulator where a command runs, not at their top: help has to be quick.
 """
 
+import gc
 import os
 import sys
 from contextlib import suppress
@@ -25,6 +26,9 @@ from sim.errors import SlotsimError
 INTERRUPTED = 130
 PIPE_CLOSED = 141
 FAULT = 2
+
+OBJECTS_BETWEEN_COLLECTIONS = 100_000
+"""Rather than 700: imports and simulations make much that lives on, and little garbage in cycles."""
 
 
 class Commands(typer.core.TyperGroup):
@@ -109,6 +113,7 @@ def slotsim(
 
 def main() -> None:
     """Run the command line."""
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     for stream in (sys.stdout, sys.stderr):
         # A terminal that knows no ± shows a question mark for it.
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]

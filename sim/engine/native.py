@@ -175,6 +175,7 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Machin
     with garbage_left():
         import numba  # noqa: PLC0415  what this module is there to avoid
 
+        without_linear_algebra()
         from sim.engine import by_reference  # noqa: PLC0415  imports numba
 
         made_of.setdefault(refer, by_reference.refer)
@@ -193,6 +194,17 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Machin
         dispatcher.compile(types)
     made = dispatcher.overloads[types]
     return Machine(made.fndesc.llvm_func_name, made.library._get_compiled_object())
+
+
+def without_linear_algebra() -> None:
+    """Let numba believe that scipy is there, as it is, rather than import all of its linear algebra to see."""
+    from numba.np import linalg  # noqa: PLC0415  imports numba
+
+    ensure, linalg.ensure_blas = linalg.ensure_blas, lambda: None
+    try:
+        import numba.np.arraymath  # noqa: PLC0415, F401  looks for it when it is imported
+    finally:
+        linalg.ensure_blas = ensure
 
 
 @contextmanager
