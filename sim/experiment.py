@@ -6,6 +6,8 @@ from functools import partial
 
 from sim.backend import Workers, backend_for
 from sim.engine import Progress, select_engine
+from sim.engine.choice import NO_NUMBA
+from sim.errors import EngineError
 from sim.interval import precise_enough, replications_needed
 from sim.kept_run import KeptRun
 from sim.measure import Measured, measure
@@ -65,11 +67,26 @@ def simulate(
     CheckError
         A run contradicts a check.
     EngineError
-        The engine that was asked for cannot run the scenario.
+        The engine that was asked for cannot run the scenario; `auto` takes one that can, with a note.
     """
     count = 1 if is_deterministic(scenario) else replications or scenario.experiment.replications
     requests = count * len(scenario.plans) * sum(map(expected_requests, scenario.parts))
-    crew = Crew(scenario, workers, select_engine(engine, requests).name, keep_tables, progress)
+    chosen = select_engine(engine, requests)
+    try:
+        crew = Crew(scenario, workers, chosen.name, keep_tables, progress)
+        result = _replicate(scenario, crew, replications, precision)
+    except EngineError as error:
+        if engine != "auto":
+            raise
+        crew = Crew(scenario, workers, "simpy", keep_tables, progress)
+        return _replicate(scenario, crew, replications, precision).noted(str(error))
+    return result.noted(f"engine {chosen.name}: {chosen.why}") if chosen.why == NO_NUMBA else result
+
+
+def _replicate(
+    scenario: Scenario, crew: "Crew", replications: int | None, precision: Precision | None
+) -> Result:
+    """Run as many replications as are asked for, or as the precision takes."""
     count = replications or scenario.experiment.replications
     if is_deterministic(scenario):
         notes = [f"deterministic: 1 replication stands for the {count} asked for"] if count > 1 else []

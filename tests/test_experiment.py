@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sim.errors import EngineError
 from sim.experiment import Precision, simulate
 from sim.interval import paired_difference
 from sim.result import Result
@@ -133,6 +134,31 @@ def test_the_rule_of_the_warm_up_is_in_the_summary() -> None:
     ):
         result = simulate(varied(experiment=experiment), workers=1)
         assert result.summary()["provenance"]["warmup"] == written
+
+
+def test_auto_runs_simpy_where_the_compiled_engine_cannot_and_says_why(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("sim.engine.choice.WORTH_COMPILING", 1)
+    slow = {"concurrency": 20, "limits": {"rpm": 7, "burst": {"rpm": 10**8}}}
+    scenario = varied(open_load(RATE_AT_0_8, 40), provider=slow)
+    with pytest.raises(EngineError):
+        simulate(scenario, workers=1, engine="compiled")
+    result = simulate(scenario, workers=1)
+    assert result.engine == "simpy"
+    assert [note for note in result.notes if "engine" in note] == [
+        "engine compiled cannot run a bucket of 100000000 calls that refills 7 per 60000000000 ns: "
+        "its level does not fit in 64 bits (engine simpy can)"
+    ]
+    assert result.plan("serial").values == simulate(scenario, engine="simpy").plan("serial").values
+
+
+def test_auto_says_that_a_long_run_lacks_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sim.engine.choice.WORTH_COMPILING", 1)
+    monkeypatch.setattr("sim.engine.choice.find_spec", lambda _: None)
+    result = simulate(varied(open_load(RATE_AT_0_8, 40)), workers=1)
+    assert result.engine == "simpy"
+    assert "engine simpy: numba is not installed" in result.notes
 
 
 @pytest.mark.parametrize(("allocation", "most"), [("fifo", 0.6), ("fair_share", 1.0)])

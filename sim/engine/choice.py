@@ -19,6 +19,8 @@ and from 175,000 on where it is compiled first. It cannot go by whether one is k
 name another engine the second time.
 """
 
+NO_NUMBA = "numba is not installed"
+
 
 class Engine(Protocol):
     """What every engine is called with."""
@@ -70,7 +72,7 @@ def select_engine(name: str, requests: int) -> EngineChoice:
     if requests < WORTH_COMPILING:
         return simpy_engine(f"fewer than {WORTH_COMPILING:,} requests")
     if find_spec("numba") is None:
-        return simpy_engine("numba is not installed")
+        return simpy_engine(NO_NUMBA)
     return compiled_engine(f"{WORTH_COMPILING:,} requests or more")
 
 

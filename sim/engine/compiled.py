@@ -52,7 +52,7 @@ def run(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
         Something that the compiled engine cannot do; see `unsupported`.
     """
     if reason := unsupported(given):
-        raise EngineError(f"engine compiled cannot run {reason}")
+        raise EngineError(f"engine compiled cannot run {reason} (engine simpy can)")
     if serves_in_order(given):
         return run_in_order(given, progress)
     return run_events(given, progress)

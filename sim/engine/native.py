@@ -197,7 +197,7 @@ def compiled(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Machin
 
 
 def without_linear_algebra() -> None:
-    """Let numba believe that scipy is there, as it is, rather than import all of its linear algebra to see."""
+    """Let numba take it for granted that scipy is there, which it would import all linear algebra to see."""
     from numba.np import linalg  # noqa: PLC0415  imports numba
 
     ensure, linalg.ensure_blas = linalg.ensure_blas, lambda: None

@@ -73,7 +73,7 @@ def run_shared(given: SharedInput, progress: Progress | None = None) -> SharedOu
         Something that the compiled engine cannot do; see `unsupported`.
     """
     if reason := unsupported(given):
-        raise EngineError(f"engine compiled cannot run {reason}")
+        raise EngineError(f"engine compiled cannot run {reason} (engine simpy can)")
     world = initial_world(given)
     while True:
         status = kernels.advance(world, AT_ONCE)
