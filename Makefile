@@ -22,9 +22,11 @@ test: $(READY) browser
 slow: $(READY) browser
 	$(BIN)/python -m pytest -n auto -m slow
 
-# Engines side by side; who cannot be installed or compiled is left out. The result is kept under reports/bench.
+# Thousands of generated runs on both engines, then all engines side by side; who cannot be installed or compiled is
+# left out. The result is kept under reports/bench.
 bench: $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable '.[bench]'
+	$(BIN)/python -m pytest -n auto -m slow -k are_the_same tests/test_engine_equality.py tests/test_shared_equality.py
 	$(BIN)/python -m tests.benchmarks.bench
 
 # How often intervals hold theory, and what shared draws are worth; the results are kept under reports/bench.
