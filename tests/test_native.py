@@ -77,6 +77,27 @@ def test_what_is_kept_is_not_compiled_again(monkeypatch: pytest.MonkeyPatch) -> 
         total(Pair(VALUES, FLAGS), None, 0, False)
 
 
+@pytest.mark.parametrize("damage", [b"", b"total\nnot machine code"])
+def test_damaged_code_is_compiled_anew(folder: Path, damage: bytes) -> None:
+    assert total(Pair(VALUES, FLAGS), None, 1, False) == 45
+    (kept,) = folder.glob("*")
+    whole = kept.read_bytes()
+    for content in (damage, whole[:-1]):
+        kept.write_bytes(content)
+        total.loaded.clear()
+        assert total(Pair(VALUES, FLAGS), None, 0, False) == 7
+        assert b"total" in native.Machine.from_bytes(kept.read_bytes()).code
+
+
+def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> int:
+        raise OSError("No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    assert total(Pair(VALUES, FLAGS), None, 1, False) == 45
+    assert list(folder.glob("*")) == []
+
+
 def test_where_no_folder_can_be_written_to_nothing_is_kept(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

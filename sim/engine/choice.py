@@ -14,9 +14,9 @@ ENGINES = ("auto", "compiled", "simpy")
 WORTH_COMPILING = 30_000
 """From so many requests on, the compiled engine is taken.
 
-Measured with two branches, see `make bench`: it pays from 8,500 requests on where its kernel is kept already,
-and from 175,000 on where it is compiled first. It cannot go by whether one is kept: the same command would
-name another engine the second time.
+Measured with two branches, see `make bench`: it pays from 2,500 requests on where its kernel is kept already,
+and from 110,000 to 150,000 on where it is compiled first. It cannot go by whether one is kept: the same
+command would name another engine the second time.
 """
 
 NO_NUMBA = "numba is not installed"

@@ -22,7 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from types import FunctionType
-from typing import Any, Generic, NamedTuple, ParamSpec, TypeVar
+from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -31,6 +31,7 @@ Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Function = TypeVar("Function", bound=Callable[..., Any])
 
+HASH_SIZE = 16
 CACHE_VARIABLE = "NUMBA_CACHE_DIR"
 NO_INFLUENCE = {CACHE_VARIABLE, "NUMBA_NUM_THREADS"}
 """Variables of numba on which the code of a kernel does not depend; worker processes have the latter."""
@@ -74,6 +75,20 @@ class Machine(NamedTuple):
 
     symbol: str
     code: bytes
+
+    def to_bytes(self) -> bytes:
+        """Return it as it is kept, with a hash in front: code that a crash cut short would crash again."""
+        named = self.symbol.encode() + b"\n" + self.code
+        return blake2b(named, digest_size=HASH_SIZE).digest() + named
+
+    @classmethod
+    def from_bytes(cls, kept: bytes) -> Self:
+        """Return what was kept; raise ValueError where it is not all there."""
+        named = kept[HASH_SIZE:]
+        if blake2b(named, digest_size=HASH_SIZE).digest() != kept[:HASH_SIZE]:
+            raise ValueError("kept machine code is damaged")
+        symbol, _, code = named.partition(b"\n")
+        return cls(symbol.decode(), code)
 
 
 class kernel(Generic[Parameters, Returned]):  # noqa: N801  a decorator
@@ -123,9 +138,8 @@ def kept_or_compiled(function: Callable[..., Any], kinds: str, arguments: tuple[
     name = f"{source.stem}.{function.__name__}.{digest(source, kinds)}.o"
     folders = list(cache_folders(source))
     for folder in folders:
-        with suppress(OSError):
-            symbol, _, code = (folder / name).read_bytes().partition(b"\n")
-            return Machine(symbol.decode(), code)
+        with suppress(OSError, ValueError):
+            return Machine.from_bytes((folder / name).read_bytes())
     machine = compiled(function, arguments)
     for folder in folders:
         with suppress(OSError):
@@ -147,8 +161,12 @@ def keep(machine: Machine, folder: Path, name: str) -> None:
     """Write a file that is there whole or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     with NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
-        file.write(machine.symbol.encode() + b"\n" + machine.code)
-    Path(file.name).replace(folder / name)
+        beside = Path(file.name)
+    try:
+        beside.write_bytes(machine.to_bytes())
+        beside.replace(folder / name)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def digest(source: Path, kinds: str) -> str:
@@ -157,7 +175,7 @@ def digest(source: Path, kinds: str) -> str:
         item for item in os.environ.items() if item[0].startswith("NUMBA_") and item[0] not in NO_INFLUENCE
     )
     versions = platform.python_version(), version("numba"), version("llvmlite")
-    name = blake2b(repr((kinds, versions, host(), settings, OPTIONS)).encode(), digest_size=16)
+    name = blake2b(repr((kinds, versions, host(), settings, OPTIONS)).encode(), digest_size=HASH_SIZE)
     folders = {source.parent, Path(__file__).parent}  # what a kernel takes from other files is there
     for file in (source, *sorted(file for folder in folders for file in folder.rglob("*.py"))):
         name.update(file.read_bytes())
