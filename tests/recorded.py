@@ -1,7 +1,7 @@
 """What every shipped scenario gives on both engines, as digests: JSON, requests.csv and calls.csv.
 
-The recorded ones were made before the modules moved into rooms. A change that leaves every figure alone leaves
-the digests alone; `python -m tests.recorded` records a change that is meant.
+The recorded ones were made before the modules moved into rooms. A change that leaves every figure alone
+leaves the digests alone; `python -m tests.recorded` records a change that is meant.
 """
 
 import json
