@@ -26,7 +26,7 @@ slow: $(READY) browser
 # left out. The result is kept under reports/bench.
 bench: $(READY)
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint .ci/constraints.txt --editable '.[bench]'
-	$(BIN)/python -m pytest -n auto -m slow -k are_the_same tests/test_engine_equality.py tests/test_shared_equality.py
+	$(BIN)/python -m pytest -n auto -m slow -k are_the_same tests/engine/test_engine_equality.py tests/engine/test_shared_equality.py
 	$(BIN)/python -m tests.benchmarks.bench
 
 # How often intervals hold theory, and what shared draws are worth; the results are kept under reports/bench.

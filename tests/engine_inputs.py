@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from sim.engine import ClosedUsers, EngineInput, OpenArrivals
-from sim.schedule import serial_order
+from sim.plan.schedule import serial_order
 from sim.units import NS_PER_MS, IntArray
 
 

@@ -5,13 +5,13 @@ from functools import cache
 from pathlib import Path
 
 import sim
-from sim.capacity import FlipTable
-from sim.comparison import Comparison
+from sim.answers.comparison import Comparison
+from sim.answers.flip import FlipTable
 from sim.report.compose import compose
 from sim.report.content import ReportContent
 from sim.report.html import html
 from sim.report.markdown import markdown
-from sim.result import Result
+from sim.result.result import Result
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"
 STEPS = (

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sim.engine.shared.interface import (
+from sim.contract.run import (
     CANCELLED,
     DEADLINE_MISSED,
     DEGRADED,

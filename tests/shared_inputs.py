@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sim.engine import ClosedUsers, OpenArrivals
-from sim.engine.shared.interface import (
+from sim.contract.run import (
     ATTEMPT_OUTCOMES,
     NO_SLOT,
     OK,
@@ -26,8 +25,9 @@ from sim.engine.shared.interface import (
     Tokens,
     WorkloadInput,
 )
+from sim.engine import ClosedUsers, OpenArrivals
 from sim.engine.shared.model import run_shared
-from sim.schedule import serial_order
+from sim.plan.schedule import serial_order
 from sim.units import NS_PER_MS, IntArray
 from tests.engine_inputs import ms
 

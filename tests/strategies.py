@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.engine import ALLOCATIONS, ClosedUsers, EngineInput, OpenArrivals
-from sim.plan import Branch, ParallelPlan
-from sim.schedule import serial_order
+from sim.plan.parallel_plan import Branch, ParallelPlan
+from sim.plan.schedule import serial_order
 
 Problem = tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]
 

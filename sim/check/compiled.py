@@ -12,7 +12,7 @@ import numpy as np
 from sim.check import kernels
 from sim.check.kernels import Graph, Queue, Tables, Walk
 from sim.engine import EngineInput, EngineOutput, OpenArrivals
-from sim.schedule import serial_order
+from sim.plan.schedule import serial_order
 from sim.units import IntArray, sum_exact
 
 INSTANTS_AT_ONCE = 1_000_000

@@ -12,8 +12,8 @@ import numpy as np
 from sim.check.grants import walk_instants
 from sim.check.history import violation
 from sim.check.timeline import Timeline
+from sim.contract.plain import BoolArray
 from sim.engine import NO_CALL, ClosedUsers, EngineInput, EngineOutput, OpenArrivals
-from sim.engine.interface import BoolArray
 from sim.units import IntArray
 
 

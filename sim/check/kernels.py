@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.check.bit_tree import clear_bit, first_bit, set_bit
-from sim.engine.interface import BoolArray
+from sim.contract.plain import BoolArray
 from sim.engine.native import helper, kernel, part
 from sim.units import IntArray
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from sim.check.history import violation
 from sim.engine import EngineInput, EngineOutput, OpenArrivals
-from sim.schedule import critical_path_ns, list_schedule
+from sim.plan.schedule import critical_path_ns, list_schedule
 
 Run = Callable[[EngineInput], EngineOutput]
 

@@ -12,9 +12,8 @@ from sim.check.report import CheckReport, Tally
 from sim.check.shared_grants import walk_provider
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
-from sim.engine import NO_CALL, EngineInput, EngineOutput, OpenArrivals
-from sim.engine.interface import BoolArray
-from sim.engine.shared.interface import (
+from sim.contract.plain import BoolArray
+from sim.contract.run import (
     CANCELLED,
     DEGRADED,
     NO_SLOT,
@@ -26,6 +25,7 @@ from sim.engine.shared.interface import (
     WorkloadInput,
     shared_input,
 )
+from sim.engine import NO_CALL, EngineInput, EngineOutput, OpenArrivals
 from sim.errors import CheckError
 from sim.units import IntArray, sum_exact
 

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from sim.check import shared_kernels as kernels
 from sim.check.shared_kernels import Walk
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, uses_weight
-from sim.engine.shared.interface import (
+from sim.contract.run import (
     NO_SLOT,
     OK,
     REJECTED,

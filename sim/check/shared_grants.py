@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.check.shared_timeline import SharedTimeline
+from sim.contract.run import NO_SLOT, OK, REJECTED, SharedInput, SharedOutput
 from sim.engine.shared.cache import Cache
-from sim.engine.shared.interface import NO_SLOT, OK, REJECTED, SharedInput, SharedOutput
 from sim.engine.shared.limiter import NOTHING, Limiter, Use
 from sim.errors import CheckError
 from sim.units import IntArray

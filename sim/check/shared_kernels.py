@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.check.bit_tree import clear_bit, first_bit, set_bit
+from sim.contract import run as interface
+from sim.contract.run import NO_SLOT
 from sim.engine.native import helper, kernel, part, refer
-from sim.engine.shared import interface
-from sim.engine.shared.interface import NO_SLOT
 from sim.units import IntArray
 
 Int = int | np.int64

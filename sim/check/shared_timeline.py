@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.check.timeline import distinct
-from sim.engine.shared.interface import SharedInput, SharedOutput
+from sim.contract.run import SharedInput, SharedOutput
 from sim.units import IntArray
 
 

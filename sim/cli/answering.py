@@ -22,7 +22,7 @@ def varied(option: str, text: str) -> tuple[str, list[int | float]]:
     ArgumentError
         It is no such text, names several keys, or has values that are no numbers.
     """
-    from sim.grid import Axis
+    from sim.sweeps.grid import Axis
 
     axis = Axis.parsed(text, option)
     if len(axis.keys) > 1:
@@ -59,8 +59,8 @@ def write_answer(
     tables: dict[str, Sequence[dict[str, Any]]] | None = None,
 ) -> None:
     """Write the summary, the resolved scenario, further files and tables, and the report, all or nothing."""
-    from sim.output import OutputFolder
     from sim.report.answers import add_answer
+    from sim.report.output_folder import OutputFolder
     from sim.scenario.resolved import resolved_text
 
     with OutputFolder(out) as folder:

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
+from sim.answers.comparison import differ_in_active_requests_alone
 from sim.cli.experiments import Levels
-from sim.comparison import differ_in_active_requests_alone
+from sim.draws.drawing import is_closed
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad
-from sim.workload import is_closed
 
 MOST_LEVELS = 16
 BEYOND_SLOTS = 1.5

@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Self
 
-from sim.capacity import FlipTable, flip
+from sim.answers.comparison import Comparison, compare
+from sim.answers.flip import FlipTable, flip
 from sim.cli.options import Machine
 from sim.cli.terminal import progress
-from sim.comparison import Comparison, compare
-from sim.experiment import Precision, simulate
-from sim.result import Result
+from sim.draws.drawing import expected_requests, is_deterministic
+from sim.result.experiment import Precision, simulate
+from sim.result.result import Result
 from sim.scenario import Scenario
-from sim.workload import expected_requests, is_deterministic
 
 
 @dataclass(frozen=True, slots=True)

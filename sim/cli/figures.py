@@ -3,8 +3,8 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from sim.interval import Difference, Estimate
-from sim.plan_result import PlanResult
+from sim.result.plan_result import PlanResult
+from sim.statistics.interval import Difference, Estimate
 from sim.units import round_half_away
 
 BLANK = "-"

@@ -61,7 +61,7 @@ def schema(
 
     Editors use it to check and to complete while one types.
     """
-    from sim.output import OutputFolder
+    from sim.report.output_folder import OutputFolder
     from sim.scenario import json_schema
 
     text = json_text(json_schema())

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.capacity import FlipTable
+from sim.answers.comparison import Comparison
+from sim.answers.flip import FlipTable
 from sim.cli.curve import curve_levels
 from sim.cli.experiments import Given, Levels, compared, flipped, simulated
 from sim.cli.options import Machine
 from sim.cli.rerun import SUMMARY, Rerun
 from sim.cli.terminal import json_text
-from sim.comparison import Comparison
-from sim.output import OutputFolder
 from sim.report import add_report
-from sim.result import Result
+from sim.report.output_folder import OutputFolder
+from sim.result.result import Result
 from sim.scenario import Scenario
 from sim.scenario.resolved import resolved_text
 

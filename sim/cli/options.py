@@ -13,8 +13,8 @@ import sim
 from sim.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
-    from sim.backend import Backend
-    from sim.experiment import Precision
+    from sim.result.experiment import Precision
+    from sim.run.backend import Backend
 
 ScenarioFile = Annotated[str, typer.Argument(metavar="SCENARIO", help="Scenario file (YAML).")]
 ScenarioFiles = Annotated[list[str], typer.Argument(metavar="SCENARIO...", help="Scenario files (YAML).")]
@@ -100,7 +100,7 @@ def machine_of(workers: int | None, dask: str | None, engine: str = "auto") -> M
         return Machine(workers, engine)
     if workers is not None:
         raise ArgumentError("--workers", "must be left out beside --dask", workers)
-    from sim.backend import DaskBackend
+    from sim.run.backend import DaskBackend
 
     return Machine(DaskBackend(dask), engine)
 

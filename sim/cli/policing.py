@@ -26,7 +26,7 @@ from sim.cli.options import (
 from sim.cli.terminal import json_text, progress, say, say_json, write, wrote
 
 if TYPE_CHECKING:
-    from sim.policy import PolicyResult
+    from sim.answers.policy import PolicyResult
 
 POLICY_FILE = "policy.json"
 SLO_MISSED = 1
@@ -63,8 +63,8 @@ def policy(
     The table is read by sim.choose_plan, which needs nothing but Python. Ends with 1 where the policy misses
     an objective.
     """
+    from sim.answers.policy import policy_for
     from sim.cli.show_policy import policy_parts
-    from sim.policy import policy_for
 
     require_writable(out)
     machine = machine_of(workers, dask, engine)
@@ -99,7 +99,7 @@ def policy(
 
 def write_table(path: str, table: str) -> None:
     """Write the table alone, all or nothing."""
-    from sim.output import OutputFolder
+    from sim.report.output_folder import OutputFolder
 
     target = Path(path)
     with OutputFolder(target.parent) as folder:

@@ -23,7 +23,7 @@ from sim.cli.options import (
 from sim.cli.terminal import progress, say, say_json, wrote
 
 if TYPE_CHECKING:
-    from sim.sensitivity import Sensitivity
+    from sim.answers.sensitivity import Sensitivity
 
 SIMULATED_VALUES = 20
 
@@ -52,8 +52,8 @@ def sensitivity(
     Break-even values of the plan arithmetic are exact: for one request at its mean times and its fair share
     of the slots. Failures and arrival rates are not part of it and are simulated.
     """
+    from sim.answers.sensitivity import sensitivities
     from sim.cli.show_sensitivity import sensitivity_parts
-    from sim.sensitivity import sensitivities
 
     require_writable(out)
     machine = machine_of(workers, dask, engine)

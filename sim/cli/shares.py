@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sim.decide import Evaluation, fair_concurrency
-from sim.engine_input import evaluate
+from sim.draws.engine_input import evaluate
 from sim.errors import ArgumentError
+from sim.plan.criteria import Evaluation, fair_concurrency
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
 

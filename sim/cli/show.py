@@ -11,8 +11,8 @@ from sim.cli.figures import FIGURES, estimate, heading, in_order, number, shown_
 from sim.cli.show_breakdown import periods_parts, workloads_parts
 from sim.cli.show_time import time_parts
 from sim.cli.terminal import new_table
-from sim.decide import Criterion
-from sim.result import Result
+from sim.plan.criteria import Criterion
+from sim.result.result import Result
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
 

@@ -4,8 +4,8 @@ from rich.console import RenderableType
 
 from sim.cli.figures import FIGURES, SHARE, TIME, estimate, heading, in_order, whole
 from sim.cli.terminal import new_table
-from sim.plan_result import PeriodResult
-from sim.result import Result
+from sim.result.plan_result import PeriodResult
+from sim.result.result import Result
 
 PERIOD_FIGURES = {
     "latency_ms_mean": TIME,

@@ -11,7 +11,7 @@ from sim.cli.figures import in_order
 from sim.cli.options import Machine
 from sim.cli.terminal import new_table
 from sim.errors import CheckError
-from sim.result import Result
+from sim.result.result import Result
 from sim.scenario import Scenario
 
 Outcomes = Sequence[tuple[Scenario, Result | CheckError]]

@@ -5,14 +5,14 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.capacity import FlipTable, Level, PlanFigure
+from sim.answers.comparison import COMPARED, Comparison, PlanDifference
+from sim.answers.flip import FlipTable, Level, PlanFigure
 from sim.cli.figures import BLANK, FIGURES, ORDER, OVERLOADED, estimate, in_order, number
 from sim.cli.show import checks_words, load_words, slo_lines
 from sim.cli.terminal import new_table
-from sim.comparison import COMPARED, Comparison, PlanDifference
-from sim.interval import Difference
-from sim.plan_result import PlanResult
-from sim.result import Result
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
+from sim.statistics.interval import Difference
 
 LEVELS = {"active_requests": "active requests", "rate_per_s": "requests/s"}
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.capacity import Gains
+from sim.answers.flip import Gains
 from sim.cli.figures import number
 from sim.cli.shares import Share
 from sim.cli.show import criterion_line, slots_words

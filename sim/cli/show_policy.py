@@ -3,10 +3,10 @@
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.answer_words import above_words, active_words, difference_words, within
+from sim.answers.policy import FIXED, MEAN, POLICY, PolicyResult
+from sim.answers.words import above_words, active_words, difference_words, within
 from sim.cli.figures import NUMBER, SHARE, estimate
 from sim.cli.terminal import new_table
-from sim.policy import FIXED, MEAN, POLICY, PolicyResult
 
 
 def policy_parts(result: PolicyResult) -> list[RenderableType]:

@@ -3,10 +3,10 @@
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.answer_words import flips_words, in_unit, verdict_now
+from sim.answers.sensitivity import InputSensitivity, Sensitivity, Shift
+from sim.answers.words import flips_words, in_unit, verdict_now
 from sim.cli.figures import BLANK, number
 from sim.cli.terminal import new_table
-from sim.sensitivity import InputSensitivity, Sensitivity, Shift
 
 
 def sensitivity_parts(sensitivity: Sensitivity) -> list[RenderableType]:

@@ -3,7 +3,9 @@
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.answer_words import (
+from sim.answers.size import Sizing
+from sim.answers.size_search import SizePoint
+from sim.answers.words import (
     anomaly_words,
     effort_words,
     missing_words,
@@ -12,8 +14,6 @@ from sim.answer_words import (
 )
 from sim.cli.figures import BLANK, SHARE, TIME, estimate, number
 from sim.cli.terminal import new_table
-from sim.size_search import SizePoint
-from sim.sizing import Sizing
 
 
 def size_parts(sizing: Sizing) -> list[RenderableType]:

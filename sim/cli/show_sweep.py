@@ -5,10 +5,10 @@ from rich.table import Table
 
 from sim.cli.figures import BLANK, number
 from sim.cli.terminal import new_table
-from sim.point_store import Row
 from sim.report.figures.heat_map import one_value
 from sim.report.swept import MOST_AXES_DRAWN, change_sentences, headline
-from sim.sweeping import NOT_COMPARED, Sweep
+from sim.sweeps.point_store import Row
+from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
 MOST_ROWS = 100
 FIGURES = {

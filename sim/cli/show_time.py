@@ -2,10 +2,10 @@
 
 from rich.console import RenderableType
 
-from sim.breakdown import PARTS, TimeSpent
 from sim.cli.figures import BLANK, in_order, number
 from sim.cli.terminal import new_table
-from sim.result import Result
+from sim.result.result import Result
+from sim.run.breakdown import PARTS, TimeSpent
 
 
 def time_parts(result: Result) -> list[RenderableType]:

@@ -38,7 +38,7 @@ from sim.cli.terminal import complain, say, say_json, wrote
 from sim.errors import ArgumentError, CheckError
 
 if TYPE_CHECKING:
-    from sim.result import Result
+    from sim.result.result import Result
 
 SLO_MISSED = 1
 THEORY_CONTRADICTED = 1

@@ -24,7 +24,7 @@ from sim.cli.options import (
 from sim.cli.terminal import progress, say, say_json, wrote
 
 if TYPE_CHECKING:
-    from sim.sizing import Sizing
+    from sim.answers.size import Sizing
 
 NOT_FOUND = 1
 FIRST_RUNS = 130
@@ -77,8 +77,8 @@ def size(
     A rule is about the whole run, or about a workload or a period: 'peak:latency_ms_p95 <= 400'. It is met
     when the whole two-sided 95 % interval keeps it. Ends with 1 where no value was shown to meet the rules.
     """
+    from sim.answers.size import size as find
     from sim.cli.show_size import size_parts
-    from sim.sizing import size as find
 
     require_writable(out)
     machine = machine_of(workers, dask, engine)

@@ -26,9 +26,9 @@ from sim.cli.options import (
 from sim.cli.terminal import complain, json_text, progress, say, say_json, wrote
 
 if TYPE_CHECKING:
-    from sim.grid import Grid
     from sim.scenario import Scenario
-    from sim.sweeping import Sweep
+    from sim.sweeps.grid import Grid
+    from sim.sweeps.sweep import Sweep
 
 MAP_PLANS = ["serial", "parallel"]
 MOST_SCANNED = 2_500
@@ -69,7 +69,7 @@ def sweep(
 
     Points are kept in the folder as they are done: the same command goes on where it was stopped.
     """
-    from sim.grid import Grid
+    from sim.sweeps.grid import Grid
 
     grid = Grid.parsed(vary)
     machine = machine_of(workers, dask, engine)
@@ -110,7 +110,7 @@ def map_verdicts(
 
     Serial and parallel are simulated, or the plans named. Points are kept as they are done, as by sweep.
     """
-    from sim.grid import Axis, Grid
+    from sim.sweeps.grid import Axis, Grid
 
     grid = Grid.of((Axis.parsed(x, "--x"), Axis.parsed(y, "--y")), "--y")
     machine = machine_of(workers, dask, engine)
@@ -143,7 +143,7 @@ def swept(
     quiet: bool,
 ) -> "Sweep":
     """Simulate the points that the folder lacks, with their progress shown."""
-    from sim.sweeping import sweep as simulate_points
+    from sim.sweeps.sweep import sweep as simulate_points
 
     with progress(len(grid), "points", quiet=quiet) as report:
         return simulate_points(
@@ -174,11 +174,11 @@ def end(done: "Sweep", out: str, command: str, *, csv: bool, as_json: bool) -> N
 
 def write_sweep(out: str, done: "Sweep", command: str, *, csv: bool) -> None:
     """Write everything about a sweep but its points, which are there."""
-    from sim.output import OutputFolder
     from sim.report.answers import add_answer
+    from sim.report.output_folder import OutputFolder
     from sim.report.swept import sweep_report
     from sim.scenario.resolved import resolved_text
-    from sim.sweep_table import write_csv, write_parquet
+    from sim.sweeps.table import write_csv, write_parquet
 
     content = sweep_report(done, command)
     with OutputFolder(out) as folder:

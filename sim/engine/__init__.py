@@ -1,7 +1,6 @@
-"""Engines: drawn arrays in, tables out (see `sim.engine.interface`)."""
+"""Engines: drawn arrays in, tables out (see `sim.contract.plain`)."""
 
-from sim.engine.choice import ENGINES, Engine, EngineChoice, SharedEngine, select_engine
-from sim.engine.interface import (
+from sim.contract.plain import (
     ALLOCATIONS,
     NO_CALL,
     NO_USER,
@@ -12,6 +11,7 @@ from sim.engine.interface import (
     OpenArrivals,
     Progress,
 )
+from sim.engine.choice import ENGINES, Engine, EngineChoice, SharedEngine, select_engine
 from sim.engine.simpy_model import run
 
 __all__ = [

@@ -9,9 +9,9 @@ from heapq import heappop, heappush
 
 import simpy
 
+from sim.contract.plain import EngineInput
 from sim.engine.clock import Clock
 from sim.engine.graph import Graph
-from sim.engine.interface import EngineInput
 
 
 class Request:

@@ -3,8 +3,8 @@
 from importlib.util import find_spec
 from typing import NamedTuple, Protocol
 
-from sim.engine.interface import EngineInput, EngineOutput, Progress
-from sim.engine.shared.interface import SharedInput, SharedOutput
+from sim.contract.plain import EngineInput, EngineOutput, Progress
+from sim.contract.run import SharedInput, SharedOutput
 from sim.engine.shared.model import run_shared as run_shared_simpy
 from sim.engine.simpy_model import run as run_simpy
 from sim.errors import ArgumentError

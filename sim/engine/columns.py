@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
+from sim.contract.plain import NO_CALL
 from sim.engine.call_queue import Call
-from sim.engine.interface import NO_CALL
 
 
 class RequestColumns:

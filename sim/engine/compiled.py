@@ -9,8 +9,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from sim.engine.graph import chain_graph, dependency_graph
-from sim.engine.interface import (
+from sim.contract.plain import (
     NO_USER,
     BoolArray,
     ClosedUsers,
@@ -20,6 +19,7 @@ from sim.engine.interface import (
     OpenArrivals,
     Progress,
 )
+from sim.engine.graph import chain_graph, dependency_graph
 from sim.errors import EngineError
 from sim.units import IntArray
 

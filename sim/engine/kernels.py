@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.engine.interface import BoolArray
+from sim.contract.plain import BoolArray
 from sim.engine.kernel_sort import sort
 from sim.engine.native import helper, kernel, part
 from sim.units import IntArray

@@ -27,6 +27,8 @@ from typing import Any, Generic, NamedTuple, ParamSpec, Self, TypeVar
 import llvmlite.binding as llvm
 import numpy as np
 
+from sim import contract
+
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -176,7 +178,8 @@ def digest(source: Path, kinds: str) -> str:
     )
     versions = platform.python_version(), version("numba"), version("llvmlite")
     name = blake2b(repr((kinds, versions, host(), settings, OPTIONS)).encode(), digest_size=HASH_SIZE)
-    folders = {source.parent, Path(__file__).parent}  # what a kernel takes from other files is there
+    # What a kernel takes from other files is there, constants of the contract among it.
+    folders = {source.parent, Path(__file__).parent, Path(contract.__file__).parent}
     for file in (source, *sorted(file for folder in folders for file in folder.rglob("*.py"))):
         name.update(file.read_bytes())
     return name.hexdigest()

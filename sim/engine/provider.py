@@ -4,9 +4,9 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
+from sim.contract.plain import EngineInput
 from sim.engine.call_queue import Call, Request, call_queue
 from sim.engine.clock import DISPATCH, Clock, Moment
-from sim.engine.interface import EngineInput
 
 
 class Provider:

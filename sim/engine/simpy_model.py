@@ -9,11 +9,11 @@ from typing import Any
 
 import simpy
 
+from sim.contract.plain import EngineInput, EngineOutput, OpenArrivals, Progress
 from sim.engine.call_queue import Call, Request
 from sim.engine.clock import SETTLED, Clock, Moment
 from sim.engine.columns import CallColumns, RequestColumns
 from sim.engine.graph import chain_graph, dependency_graph
-from sim.engine.interface import EngineInput, EngineOutput, OpenArrivals, Progress
 from sim.engine.provider import Provider
 from sim.engine.source import ClosedSource, OpenSource
 

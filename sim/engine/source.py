@@ -5,8 +5,8 @@ from typing import Any
 
 import simpy
 
+from sim.contract.plain import NO_USER, ClosedUsers, DrawsExhaustedError, OpenArrivals
 from sim.engine.clock import ARRIVAL, USER_RETURN, Clock, Moment
-from sim.engine.interface import NO_USER, ClosedUsers, DrawsExhaustedError, OpenArrivals
 
 Issue = Callable[[int, int], None]
 """Starts a request, given its number and its user."""

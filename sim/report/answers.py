@@ -2,20 +2,20 @@
 
 from importlib.metadata import version
 
-from sim.answer_words import verdict_now
-from sim.output import OutputFolder
-from sim.policy import PolicyResult, rule_words
+from sim.answers.policy import PolicyResult, rule_words
+from sim.answers.sensitivity import Sensitivity
+from sim.answers.size import Sizing
+from sim.answers.words import verdict_now
 from sim.report.content import Cell, Paragraph, ReportContent, Section, Table
 from sim.report.html import html
 from sim.report.markdown import markdown
+from sim.report.output_folder import OutputFolder
 from sim.report.sections.breaks import break_evens, changes
 from sim.report.sections.policies import outcome, rule
 from sim.report.sections.sizes import answer, candidates
 from sim.report.words import setting_words
 from sim.report.write import HTML, MARKDOWN
 from sim.scenario import Scenario
-from sim.sensitivity import Sensitivity
-from sim.sizing import Sizing
 
 
 def sizing_report(sizing: Sizing, command: str) -> ReportContent:

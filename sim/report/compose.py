@@ -3,9 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from sim.capacity import FlipTable
-from sim.comparison import Comparison, flip_sentence, plan_differences
-from sim.plan_result import PlanResult
+from sim.answers.comparison import Comparison, flip_sentence, plan_differences
+from sim.answers.flip import FlipTable
 from sim.report.content import Card, Reading, ReportContent, Section
 from sim.report.sections.breakdown import breakdown
 from sim.report.sections.decision import decision, serial_and_other
@@ -29,8 +28,9 @@ from sim.report.words import (
     setting_words,
     slug,
 )
-from sim.result import Result
-from sim.verdict import UNDECIDED, MeasuredDecision
+from sim.result.measured_decision import UNDECIDED, MeasuredDecision
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
 
 
 def compose(

@@ -3,8 +3,8 @@
 import math
 from collections.abc import Callable
 
-from sim.interval import Difference, Estimate
 from sim.report.content import Cell
+from sim.statistics.interval import Difference, Estimate
 from sim.units import round_half_away
 
 BLANK = "\N{EN DASH}"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.engine.shared.interface import NO_SLOT
-from sim.simulation import Run
+from sim.contract.run import NO_SLOT
+from sim.run.simulation import Run
 from sim.units import FloatArray, IntArray
 
 

@@ -9,7 +9,7 @@ from sim.report.figures.heat_map import axis_words, can_be_drawn, heat_map, one_
 from sim.report.figures.line_family import line_families
 from sim.report.shown import BLANK, fixed, ms
 from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED
-from sim.sweeping import NOT_COMPARED, Sweep
+from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
 MOST_AXES_DRAWN = 2
 MOST_ROWS = 200

@@ -5,19 +5,19 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from sim.capacity import PlanFigure
-from sim.decide import KEEP_SERIAL, MERGE
-from sim.interval import FASTER, SLOWER, Estimate
-from sim.measure import warmup_rule
-from sim.plan_result import PeriodResult, PlanResult
+from sim.answers.flip import PlanFigure
+from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.report.content import Cell, Mark
 from sim.report.shown import count, missing, percent, trimmed
-from sim.result import Result
+from sim.result.measured_decision import UNDECIDED
+from sim.result.plan_result import PeriodResult, PlanResult
+from sim.result.result import Result
+from sim.run.measure import warmup_rule
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
 from sim.scenario.model import WarmupCut
 from sim.scenario.provider import Provider
-from sim.verdict import UNDECIDED
+from sim.statistics.interval import FASTER, SLOWER, Estimate
 
 OVERLOADED: Final = "overloaded"
 DECISIONS = {MERGE: "Merge", KEEP_SERIAL: "Keep serial", UNDECIDED: "Undecided"}
@@ -43,7 +43,7 @@ PART_WORDS = {
     "pauses": "pauses",
     "join": "join",
 }
-"""The parts of a latency where there is little room; `sim.breakdown.PARTS` has them in full."""
+"""The parts of a latency where there is little room; `sim.run.breakdown.PARTS` has them in full."""
 CHEAPER = {FASTER: "cheaper", SLOWER: "dearer"}
 LEAST_PER_SECOND = 0.1
 SECONDS_PER_HOUR = 3600

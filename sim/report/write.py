@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from sim.capacity import FlipTable
-from sim.comparison import Comparison
-from sim.output import OutputFolder
+from sim.answers.comparison import Comparison
+from sim.answers.flip import FlipTable
 from sim.report.compose import compose
 from sim.report.html import html
 from sim.report.markdown import markdown
-from sim.result import Result
+from sim.report.output_folder import OutputFolder
+from sim.result.result import Result
 
 HTML, MARKDOWN = "report.html", "report.md"
 

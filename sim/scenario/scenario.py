@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from pydantic import PrivateAttr
 
-from sim.plan import Branch, ParallelPlan
+from sim.plan.parallel_plan import Branch, ParallelPlan
 from sim.scenario.base import Model
 from sim.scenario.distribution import Empirical, TraceTokens
 from sim.scenario.keys import ScenarioKeys

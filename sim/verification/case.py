@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import Any
 
+from sim.draws.drawing import expected_requests
 from sim.scenario import Scenario
 from sim.verification.claim import Claim
-from sim.workload import expected_requests
 
 SEED = 1
 SERVICE_MS = 1000

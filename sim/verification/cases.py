@@ -4,10 +4,11 @@ Services take 1,000 ms on average. Run lengths are such that each interval is as
 with some room; the requests left out at the start are many times those of the queue's relaxation time.
 """
 
-from sim.bounds import closed_latency_bound, utilisation
-from sim.plan import Branch
-from sim.schedule import schedule_branches
-from sim.theory import (
+from sim.plan.parallel_plan import Branch
+from sim.plan.schedule import schedule_branches
+from sim.statistics.agreement import OF_MEAN_WAIT, Precision
+from sim.statistics.bounds import closed_latency_bound, utilisation
+from sim.statistics.theory import (
     allen_cunneen_wait,
     batch_mmc_wait,
     erlang_c,
@@ -21,7 +22,6 @@ from sim.theory import (
     mmc_wait,
     serial_latency,
 )
-from sim.validation import OF_MEAN_WAIT, Precision
 from sim.verification import observation as see
 from sim.verification.case import (
     SERVICE_MS,

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from sim.validation import (
+from sim.statistics.agreement import (
     OF_MEAN_LATENCY,
     Precision,
     Verdict,

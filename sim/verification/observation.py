@@ -8,8 +8,8 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from sim.measure import Measured
-from sim.simulation import Run
+from sim.run.measure import Measured
+from sim.run.simulation import Run
 from sim.units import NS_PER_MS, NS_PER_S, ns_to_ms, sum_exact
 
 Observe = Callable[[Run, Measured], Sequence[float]]

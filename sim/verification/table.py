@@ -5,16 +5,16 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
-from sim.backend import Workers, backend_for
+from sim.draws.drawing import expected_requests
 from sim.engine import Progress, select_engine
-from sim.measure import measure
+from sim.run.backend import Workers, backend_for
+from sim.run.measure import measure
+from sim.run.simulation import simulate_once
 from sim.scenario.model import WarmupCut
-from sim.simulation import simulate_once
-from sim.validation import CONFIDENCE, Verdict
+from sim.statistics.agreement import CONFIDENCE, Verdict
 from sim.verification.case import SERVICE_MS, Case
 from sim.verification.cases import all_cases
 from sim.verification.claim import Claim, Mean
-from sim.workload import expected_requests
 
 # The quick form runs the cases that cost no more than this, at the same precision as the full one.
 QUICK_CALLS = 200_000

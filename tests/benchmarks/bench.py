@@ -11,7 +11,7 @@ from ctypes import CDLL
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sim.output import OutputFolder
+from sim.report.output_folder import OutputFolder
 from tests.benchmarks import commands, event_loop, measuring
 from tests.benchmarks.bench_report import markdown, plot
 from tests.benchmarks.contenders import (

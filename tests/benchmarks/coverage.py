@@ -15,11 +15,11 @@ from joblib import Parallel, cpu_count, delayed
 from sim.engine import Engine
 from sim.engine import run as simpy_run
 from sim.engine.compiled import run as compiled_run
-from sim.interval import Estimate, estimate
-from sim.measure import measure
+from sim.run.measure import measure
+from sim.run.simulation import simulate_once
 from sim.scenario import Scenario
-from sim.simulation import simulate_once
-from sim.theory import mmc_wait
+from sim.statistics.interval import Estimate, estimate
+from sim.statistics.theory import mmc_wait
 
 SLOTS, RATE_PER_S, SERVICE_MS = 20, 16, 1000
 LENGTHS, WARMUP, REPLICATIONS, SEEDS = (4_000, 10_000), 400, 10, 200

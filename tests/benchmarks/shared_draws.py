@@ -6,9 +6,9 @@ Run by `make bench-coverage`; writes `reports/bench/shared-draws.md`.
 import sys
 from pathlib import Path
 
-from sim.experiment import simulate
-from sim.interval import Difference, paired_difference
+from sim.result.experiment import simulate
 from sim.scenario import load_scenario
+from sim.statistics.interval import Difference, paired_difference
 
 ROOT = Path(__file__).parents[2]
 REPORT = ROOT / "reports" / "bench" / "shared-draws.md"

@@ -5,12 +5,12 @@ from pathlib import Path
 from typing import Any
 
 from sim.check.shared import check_shared
+from sim.contract.run import SharedInput, SharedOutput
 from sim.engine import SharedEngine
 from sim.engine.shared.compiled import run_shared as run_compiled
-from sim.engine.shared.interface import SharedInput, SharedOutput
 from sim.engine.shared.model import run_shared as run_simpy
+from sim.run.shared_simulation import shared_input_of
 from sim.scenario import load_scenario
-from sim.shared_simulation import shared_input_of
 from tests.benchmarks.measuring import ROUNDS, cpu_s, say, spread
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"

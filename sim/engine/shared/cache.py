@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sim.engine.shared.interface import PrefixCache
+from sim.contract.run import PrefixCache
 
 Writer = tuple[int, int, int]
 """The attempt that writes a prefix: (request, call, attempt)."""

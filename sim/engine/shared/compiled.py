@@ -12,10 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sim.engine.graph import Graph, chain_graph, dependency_graph
-from sim.engine.interface import BoolArray, ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
-from sim.engine.shared import kernels
-from sim.engine.shared.interface import (
+from sim.contract.plain import BoolArray, ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
+from sim.contract.run import (
     Attempts,
     Faults,
     RateLimit,
@@ -24,6 +22,8 @@ from sim.engine.shared.interface import (
     Tokens,
     WorkloadInput,
 )
+from sim.engine.graph import Graph, chain_graph, dependency_graph
+from sim.engine.shared import kernels
 from sim.engine.shared.kernels import World
 from sim.errors import EngineError
 from sim.units import IntArray

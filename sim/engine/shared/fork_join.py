@@ -3,9 +3,9 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sim.contract.run import CANCELLED, DEADLINE_MISSED, DEGRADED, FAILED, OK, SUCCEEDED
 from sim.engine.clock import DEADLINE, READY, Clock, Moment
 from sim.engine.shared.calls import DONE, LIVE, LOST, PENDING, Call, Request
-from sim.engine.shared.interface import CANCELLED, DEADLINE_MISSED, DEGRADED, FAILED, OK, SUCCEEDED
 
 if TYPE_CHECKING:
     from sim.engine.shared.provider import Provider

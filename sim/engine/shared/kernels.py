@@ -19,11 +19,11 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sim.engine.interface import NO_USER
+from sim.contract import run as interface
+from sim.contract.plain import NO_USER
+from sim.contract.run import DAY_NS, DEGRADED, NO_SLOT, PPM, SUCCEEDED
 from sim.engine.kernel_sort import sort
 from sim.engine.native import helper, kernel, refer
-from sim.engine.shared import interface
-from sim.engine.shared.interface import DAY_NS, DEGRADED, NO_SLOT, PPM, SUCCEEDED
 from sim.units import IntArray
 
 Int = int | np.int64

@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 import simpy
 
+from sim.contract.plain import OpenArrivals, Progress
+from sim.contract.run import Attempts, SharedInput, SharedOutput
 from sim.engine.clock import SETTLED, Clock, Moment
-from sim.engine.interface import OpenArrivals, Progress
 from sim.engine.shared.calls import Call, Request
 from sim.engine.shared.fork_join import ForkJoin
-from sim.engine.shared.interface import Attempts, SharedInput, SharedOutput
 from sim.engine.shared.provider import Provider
 from sim.engine.shared.workload import Workload
 from sim.engine.source import ClosedSource, OpenSource

@@ -7,10 +7,10 @@ from typing import Any, Protocol, cast
 import simpy
 from simpy.events import EventPriority
 
+from sim.contract.run import CANCELLED, REJECTED, ProviderInput
 from sim.engine.clock import CAPACITY, DISPATCH, Clock, Moment
 from sim.engine.shared.cache import Cache
 from sim.engine.shared.calls import Call, CallQueue
-from sim.engine.shared.interface import CANCELLED, REJECTED, ProviderInput
 from sim.engine.shared.limiter import Limiter, Use
 from sim.engine.shared.workload import Workload
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from sim.contract.run import OK, PPM, TIMED_OUT, WorkloadInput
 from sim.engine.graph import chain_graph, dependency_graph
-from sim.engine.shared.interface import OK, PPM, TIMED_OUT, WorkloadInput
 from sim.engine.shared.limiter import NOTHING, Use
 
 if TYPE_CHECKING:

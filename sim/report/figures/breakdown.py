@@ -6,7 +6,6 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 
-from sim.breakdown import PARTS
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import (
@@ -23,7 +22,8 @@ from sim.report.figures.style import (
 )
 from sim.report.shown import ms
 from sim.report.words import PART_WORDS, plan_name
-from sim.result import Result
+from sim.result.result import Result
+from sim.run.breakdown import PARTS
 
 LOOKS = {
     "service": (BLUE, ""),

@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.ticker import MaxNLocator
 
-from sim.capacity import Gains
+from sim.answers.flip import Gains
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, INK, SKY, VERMILLION, legend_above, thousands

@@ -6,14 +6,14 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from sim.plan_result import PlanResult
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BRANCH_STYLES, PAPER, thousands
 from sim.report.words import attempts_words, plan_name
-from sim.result import Result
-from sim.simulation import Run
-from sim.tables import JOIN
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
+from sim.run.simulation import Run
+from sim.run.tables import JOIN
 from sim.units import NS_PER_MS
 
 MOST_CALLS, MOST_SLOTS = 80, 40

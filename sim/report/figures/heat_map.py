@@ -7,16 +7,16 @@ from matplotlib import rc_context
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch, Rectangle
 
-from sim.boundary import Cell
-from sim.decide import KEEP_SERIAL, MERGE
-from sim.grid import Axis, Value
+from sim.answers.boundary import Cell
+from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, MUTED, ORANGE, PAPER, Look
 from sim.report.shown import trimmed
 from sim.report.words import DECISIONS, OVERLOADED
-from sim.sweeping import NOT_COMPARED, Sweep
-from sim.verdict import UNDECIDED
+from sim.result.measured_decision import UNDECIDED
+from sim.sweeps.grid import Axis, Value
+from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
 MOST_CELLS_A_SIDE = 200
 MOST_TICKS = 9

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.grid import Axis
-from sim.point_store import Row
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.heat_map import axis_words, name_axis, value_words
@@ -26,7 +24,9 @@ from sim.report.figures.style import (
     thousands,
 )
 from sim.report.words import OVERLOADED
-from sim.sweeping import HALF_WIDTH, Sweep
+from sim.sweeps.grid import Axis
+from sim.sweeps.point_store import Row
+from sim.sweeps.sweep import HALF_WIDTH, Sweep
 
 MOST_LINES = 6
 LOG_FROM_RATIO = 50

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
-from sim.capacity import LEVEL_WORDS, FlipTable, Level
+from sim.answers.flip import LEVEL_WORDS, FlipTable, Level
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import GRID, INK, PAPER, Look, plan_styles, sample, thousands

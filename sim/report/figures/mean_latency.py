@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.plan_result import PlanResult
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import INK, PAPER, plan_styles, thousands
 from sim.report.shown import ms, ms_estimate
 from sim.report.words import OVERLOADED, plan_name
-from sim.result import Result
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
 
 
 def mean_latency(results: Sequence[Result]) -> Figure:

@@ -20,8 +20,8 @@ from sim.report.steps import (
     slots_offered,
 )
 from sim.report.words import plan_name
-from sim.result import Result
-from sim.simulation import Run
+from sim.result.result import Result
+from sim.run.simulation import Run
 from sim.units import NS_PER_MS, NS_PER_S, FloatArray, IntArray, s_to_ns
 
 MOST_CALLS = 300

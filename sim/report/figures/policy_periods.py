@@ -3,7 +3,7 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.answers.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, GREEN, VERMILLION, legend_above, thousands

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.cost import extra_cost_micros
-from sim.decide import Evaluation
-from sim.plan import ParallelPlan
+from sim.plan.cost import extra_cost_micros
+from sim.plan.criteria import Evaluation
+from sim.plan.parallel_plan import ParallelPlan
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import INK, MUTED, ORANGE, PINK, SKY, VERMILLION, Look, legend_above, thousands

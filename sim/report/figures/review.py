@@ -10,9 +10,9 @@ from sim.report.figures.style import INK, MUTED, legend_above, line_style, plan_
 from sim.report.shown import count
 from sim.report.steps import StepFunction, step_function
 from sim.report.words import plan_name
-from sim.result import Result
-from sim.shared_figures import reviews_of
-from sim.simulation import Run
+from sim.result.result import Result
+from sim.run.shared_figures import reviews_of
+from sim.run.simulation import Run
 from sim.units import NS_PER_S, IntArray
 
 POINTS = 400

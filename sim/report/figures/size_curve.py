@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.objective import MET, MISSED
+from sim.answers.size import Sizing
+from sim.answers.size_search import SizePoint
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, GREEN, INK, MUTED, ORANGE, PAPER, VERMILLION, sample, thousands
-from sim.size_search import SizePoint
-from sim.sizing import Sizing
+from sim.result.objective import MET, MISSED
 
 VERDICT_LOOKS = {MET: (GREEN, "o"), MISSED: (VERMILLION, "s")}
 UNDECIDED_LOOK = (ORANGE, "^")

@@ -5,11 +5,11 @@ from collections.abc import Callable, Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from sim.answers.sensitivity import InputSensitivity, Sensitivity, Shift
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, INK, ORANGE, legend_above, thousands
 from sim.report.shown import trimmed
-from sim.sensitivity import InputSensitivity, Sensitivity, Shift
 
 Reading = Callable[[Shift], float | None]
 

@@ -4,15 +4,15 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.plan_result import PlanResult
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import Look, legend_above, line_style, plan_styles, thousands
 from sim.report.shown import ms
 from sim.report.words import plan_name
-from sim.result import Result
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
+from sim.statistics.warmup import running_mean
 from sim.units import NS_PER_MS, FloatArray, IntArray
-from sim.warmup import running_mean
 
 MOST_POINTS = 400
 

@@ -2,15 +2,15 @@
 
 from collections.abc import Iterator, Sequence
 
-from sim.breakdown import PARTS, TimeSpent
-from sim.comparison import Comparison
-from sim.plan_result import PlanResult
+from sim.answers.comparison import Comparison
 from sim.report.content import Block, Cell, Paragraph, Section, Table
 from sim.report.figures.breakdown import breakdown as drawing
 from sim.report.figures.breakdown import shown_parts
 from sim.report.shown import fixed, missing, ms
 from sim.report.words import PART_WORDS, plan_cell
-from sim.result import Result
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
+from sim.run.breakdown import PARTS, TimeSpent
 from sim.units import NS_PER_MS, NS_PER_S, IntArray
 
 NOT_DELIVERED = "no request was delivered"

@@ -1,11 +1,11 @@
 """Break-even values of every input, in tables, and the tornado beside them."""
 
-from sim.answer_words import flips_words, in_unit, verdict_now
+from sim.answers.sensitivity import InputSensitivity, Sensitivity, Shift
+from sim.answers.words import flips_words, in_unit, verdict_now
 from sim.report.content import Bullets, Cell, Section, Table
 from sim.report.figures.tornado import tornado
 from sim.report.shown import BLANK, trimmed
 from sim.report.words import decision_cell
-from sim.sensitivity import InputSensitivity, Sensitivity, Shift
 
 HEADINGS = ("Input", "Now", "Verdict flips at", "As fast as serial at", "Basis", "Key")
 TORNADO_HEADINGS = (

@@ -4,17 +4,17 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sim.comparison import Comparison
-from sim.cost import carriers
-from sim.decide import Criterion, fair_concurrency
-from sim.decision import ArithmeticDecision
-from sim.plan_result import PeriodResult, PlanResult, WorkloadResult
+from sim.answers.comparison import Comparison
+from sim.plan.cost import carriers
+from sim.plan.criteria import Criterion, fair_concurrency
 from sim.report.content import Block, Cell, Paragraph, Section, Table
 from sim.report.figures.price import Priced, price_figure
 from sim.report.shown import BLANK, Show, fixed, missing, ms, plus_minus, trimmed
 from sim.report.words import decision_cell
-from sim.result import Result
-from sim.verdict import MeasuredDecision
+from sim.result.decision import ArithmeticDecision
+from sim.result.measured_decision import MeasuredDecision
+from sim.result.plan_result import PeriodResult, PlanResult, WorkloadResult
+from sim.result.result import Result
 
 Measured = PlanResult | PeriodResult | WorkloadResult
 NOT_DELIVERED = "no request was delivered in some replication"

@@ -2,11 +2,11 @@
 
 import math
 
-from sim.comparison import Comparison, PlanDifference
-from sim.interval import Difference
+from sim.answers.comparison import Comparison, PlanDifference
 from sim.report.content import Cell, Paragraph, Section, Table
 from sim.report.shown import BLANK, MINUS, Show, fixed, missing, ms, ms_decimals, plus_minus, trimmed
 from sim.report.words import CHEAPER, OVERLOADED
+from sim.statistics.interval import Difference
 
 HEADINGS = ("Scenario", "Compared", "Figure", "Difference", "95 % interval", "In words", "Variance reduction")
 FIGURES: dict[str, tuple[str, Show]] = {

@@ -1,10 +1,6 @@
 """Why the figures may be believed: bounds and theory beside them, SLO verdicts, and the checks."""
 
-from sim.comparison import Comparison
-from sim.expected import Expected
-from sim.interval import Estimate
-from sim.objective import MET, MISSED, SloVerdict
-from sim.plan_result import PlanResult
+from sim.answers.comparison import Comparison
 from sim.report.content import Cell, Mark, Paragraph, Section, Table
 from sim.report.shown import (
     BLANK,
@@ -16,7 +12,11 @@ from sim.report.shown import (
     trimmed,
 )
 from sim.report.words import plan_cell
-from sim.result import Result
+from sim.result.expected import Expected
+from sim.result.objective import MET, MISSED, SloVerdict
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
+from sim.statistics.interval import Estimate
 from sim.units import NS_PER_S
 
 FIGURE_WORDS = {"latency_ms_mean": "mean latency, ms", "waiting_ms_mean": "mean wait of a call, ms"}

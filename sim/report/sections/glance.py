@@ -1,13 +1,13 @@
 """The flip table: every plan in every scenario on one row."""
 
-from sim.comparison import Comparison
-from sim.plan_result import PlanResult
+from sim.answers.comparison import Comparison
 from sim.report.content import Cell, Paragraph, Section, Table
 from sim.report.figures.mean_latency import mean_latency
 from sim.report.sections.decision import price_drawing
 from sim.report.shown import BLANK, ms_estimate, number_estimate, percent_estimate
 from sim.report.words import decision_cell, delivered_cell, delivered_share, plan_cell
-from sim.result import Result
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
 
 HEADINGS = (
     "Scenario",

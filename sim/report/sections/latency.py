@@ -2,15 +2,15 @@
 
 from collections.abc import Callable, Mapping, Sequence
 
-from sim.comparison import Comparison
-from sim.interval import Estimate
-from sim.percentile import Missing
-from sim.plan_result import PlanResult, WorkloadResult
+from sim.answers.comparison import Comparison
 from sim.report.content import Block, Bullets, Cell, Section, Table
 from sim.report.figures.latency import latency_distribution
 from sim.report.shown import missing, ms, ms_estimate, number_estimate, percent_estimate
 from sim.report.words import decision_cell, delivered_cell, plan_cell
-from sim.result import Result
+from sim.result.plan_result import PlanResult, WorkloadResult
+from sim.result.result import Result
+from sim.statistics.interval import Estimate
+from sim.statistics.percentile import Missing
 
 ATTAINED = "share_within_"
 LEVELS = ("p50", "p90", "p95", "p99", "p99_9")

@@ -2,7 +2,7 @@
 
 import math
 
-from sim.capacity import LEVEL_WORDS, FlipTable, Level
+from sim.answers.flip import LEVEL_WORDS, FlipTable, Level
 from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.figures.load_curve import load_curve
 from sim.report.shown import missing, ms, ms_estimate, trimmed

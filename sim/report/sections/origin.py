@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from sim.comparison import Comparison
+from sim.answers.comparison import Comparison
 from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.words import warmup_words
-from sim.result import Result
-from sim.summary import provenance
+from sim.result.result import Result
+from sim.result.summary import provenance
 
 ASSUMPTIONS = (
     "Service times do not depend on the number of calls in flight.",

@@ -1,8 +1,8 @@
 """A policy as tables: the rule by hour and load, and what it came to period by period."""
 
-from sim.answer_words import above_words, active_words, difference_words, within
-from sim.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
-from sim.policy_table import PolicyHours, PolicyLevel
+from sim.answers.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.answers.policy_table import PolicyHours, PolicyLevel
+from sim.answers.words import above_words, active_words, difference_words, within
 from sim.report.content import Bullets, Cell, Section, Table
 from sim.report.figures.policy_periods import policy_periods
 from sim.report.sections.evidence import SLO_MARKS, slo_value

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterator
 
-from sim.comparison import Comparison
-from sim.plan_result import PlanResult
+from sim.answers.comparison import Comparison
 from sim.report.content import Cell, Paragraph, Section, Table
 from sim.report.shown import BLANK, fixed, missing, number_estimate, percent_estimate
 from sim.report.words import plan_cell, setting_words
-from sim.result import Result
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
 
 REUSE = "prefix_reuse_ratio"
 HEADINGS = (

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from sim.comparison import Comparison
-from sim.interval import Estimate
-from sim.plan_result import PlanResult
+from sim.answers.comparison import Comparison
 from sim.report.content import Cell, Paragraph, Section, Table
 from sim.report.figures.review import review_backlog
 from sim.report.shown import fixed, missing, number_estimate, trimmed
 from sim.report.words import plan_cell
-from sim.result import Result
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
 from sim.scenario import Scenario
+from sim.statistics.interval import Estimate
 
 HEADINGS = (
     "Scenario",

@@ -1,19 +1,19 @@
 """The answer of a sizing: how it was found, the curve, and what the next slot is worth."""
 
-from sim.answer_words import (
+from sim.answers.size import Sizing
+from sim.answers.size_search import FOUND, SizePoint
+from sim.answers.words import (
     anomaly_words,
     effort_words,
     missing_words,
     next_slot_words,
     theory_words,
 )
-from sim.objective import MET, MISSED
 from sim.report.content import Bullets, Cell, Mark, Section, Table
 from sim.report.figures.size_curve import size_curve
 from sim.report.sections.evidence import slo_value
 from sim.report.shown import BLANK, trimmed
-from sim.size_search import FOUND, SizePoint
-from sim.sizing import Sizing
+from sim.result.objective import MET, MISSED
 
 MARKS: dict[str, Mark] = {MET: "good", MISSED: "bad"}
 

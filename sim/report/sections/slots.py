@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from sim.capacity import Gains, gains
-from sim.comparison import Comparison
+from sim.answers.comparison import Comparison
+from sim.answers.flip import Gains, gains
 from sim.report.content import Block, Cell, Paragraph, Section, Table
 from sim.report.figures.gains import gains_figure
 from sim.report.shown import trimmed

@@ -2,15 +2,15 @@
 
 from collections.abc import Sequence
 
-from sim.comparison import Comparison
-from sim.plan_result import PeriodResult, PlanResult
+from sim.answers.comparison import Comparison
 from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.figures.gantt import gantt
 from sim.report.figures.over_time import over_time
 from sim.report.figures.warm_up import warm_up
 from sim.report.shown import count, ms_estimate, number_estimate, percent_estimate, trimmed
 from sim.report.words import OVERLOADED, decision_cell, plan_cell, warmup_words
-from sim.result import Result
+from sim.result.plan_result import PeriodResult, PlanResult
+from sim.result.result import Result
 
 PERIOD_HEADINGS = (
     "Period",

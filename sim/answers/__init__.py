@@ -1,0 +1,1 @@
+"""Questions over many simulations. Scenarios in; flips, sizes, sensitivities, policies out."""

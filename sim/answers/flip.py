@@ -1,0 +1,322 @@
+"""Where the best plan changes: along active requests or along a rate, under each allocation."""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from sim.answers.boundary import Cell, search
+from sim.draws.drawing import expected_requests
+from sim.draws.engine_input import evaluate
+from sim.engine import ALLOCATIONS, Progress, select_engine
+from sim.plan.criteria import MERGE, MarginalGain, marginal_gains
+from sim.result.experiment import simulate
+from sim.result.measured_decision import UNDECIDED
+from sim.result.plan_result import PlanResult
+from sim.result.result import Result
+from sim.run.backend import Workers, backend_for
+from sim.scenario import Scenario
+from sim.statistics.interval import FASTER, Estimate
+from sim.units import ns_to_ms
+
+FLIP_PLANS = ("serial", "parallel", "adaptive")
+REQUESTS_PER_USER = 400
+OPEN_REQUESTS = 20_000
+MOST_LEVELS_SCANNED = 100
+"""Of more levels only those are simulated that it takes to find where the answer changes."""
+WARMUP_SHARE = 10
+"""One request in so many is left out at the start."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanFigure:
+    """A plan's latency at one level of load, ms: mean over replications, and its range over requests."""
+
+    mean: Estimate
+    least_ms: float
+    greatest_ms: float
+    bound_ms: float
+    stability: str
+
+
+@dataclass(frozen=True)
+class Level:
+    """One level of load under one allocation.
+
+    Parameters
+    ----------
+    value
+        Active requests, or arrivals per second.
+    plans
+        By label.
+    best
+        The plan with the lowest mean latency; serial where parallel gains nothing.
+    decision, reason
+        The four criteria on measured savings.
+    """
+
+    allocation: str
+    value: float
+    plans: dict[str, PlanFigure]
+    best: str
+    decision: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Flip:
+    """Where the decision flips between two levels that are next to each other."""
+
+    allocation: str
+    merge_at: float
+    keep_at: float
+    level: str
+
+
+@dataclass(frozen=True)
+class FlipTable:
+    """Every level under every allocation, and where the best plan and the decision change.
+
+    `level` is `active_requests` or `rate_per_s`; `engine` is the one that ran.
+    """
+
+    scenario: Scenario
+    level: str
+    levels: tuple[Level, ...]
+    engine: str
+
+    def of(self, allocation: str) -> tuple[Level, ...]:
+        """Return the levels under one allocation, ascending."""
+        return tuple(level for level in self.levels if level.allocation == allocation)
+
+    @property
+    def allocations(self) -> tuple[str, ...]:
+        """The allocations, in order."""
+        return tuple(dict.fromkeys(level.allocation for level in self.levels))
+
+    def changes(self, allocation: str) -> Iterator[tuple[Level, Level]]:
+        """Yield neighbouring levels between which the best plan or the decision changes."""
+        for low, high in pairwise(self.of(allocation)):
+            if (low.best, low.decision) != (high.best, high.decision):
+                yield low, high
+
+    def sentences(self) -> list[str]:
+        """Return one sentence per allocation: where the decision changes, or that it does not."""
+        return [self._sentence(allocation) for allocation in self.allocations]
+
+    def _sentence(self, allocation: str) -> str:
+        flips = [(low, high) for low, high in self.changes(allocation) if low.decision != high.decision]
+        name = LEVEL_WORDS[self.level]
+        if not flips:
+            decision = self.of(allocation)[0].decision
+            return f"{allocation}: {decision} at every level from {self._span(allocation)} {name}"
+        words = ", ".join(
+            f"{low.decision} -> {high.decision} between {low.value:g} and {high.value:g} {name}"
+            for low, high in flips
+        )
+        return f"{allocation}: {words}"
+
+    def _span(self, allocation: str) -> str:
+        levels = self.of(allocation)
+        return f"{levels[0].value:g} to {levels[-1].value:g}"
+
+    def summary(self) -> dict[str, Any]:
+        """Return the table as plain data."""
+        from sim.result.summary import flip_summary  # noqa: PLC0415  a table is the stage before its summary
+
+        return flip_summary(self)
+
+    def __repr__(self) -> str:
+        return f"<FlipTable of {self.scenario.name}: {'; '.join(self.sentences())}>"
+
+
+LEVEL_WORDS = {"active_requests": "active requests", "rate_per_s": "requests per second"}
+
+
+def flip(
+    scenario: Scenario,
+    *,
+    active: Sequence[int] = (),
+    rates: Sequence[float] = (),
+    allocations: Sequence[str] = ALLOCATIONS,
+    requests_per_user: int = REQUESTS_PER_USER,
+    requests: int = OPEN_REQUESTS,
+    workers: Workers = None,
+    engine: str = "auto",
+    progress: Progress | None = None,
+) -> FlipTable:
+    """Simulate serial, parallel and adaptive at levels of load and find where the best plan changes.
+
+    Of more than a hundred levels, those that a search needs: a coarse grid, then halfway between levels that
+    differ, then the neighbours of every border.
+
+    Parameters
+    ----------
+    active
+        Numbers of users of a closed load; or
+    rates
+        arrivals per second of a Poisson load.
+    allocations
+        Who gets a free slot; each is simulated.
+    requests_per_user, requests
+        How long the runs are: per user of a closed load, in all of an open one. The first tenth is left out.
+    workers, engine, progress
+        As for `simulate`; progress counts levels.
+    """
+    level, values = ("active_requests", active) if active else ("rate_per_s", rates)
+
+    def at(allocation: str, value: float) -> Scenario:
+        return at_level(scenario, level, value, allocation, requests_per_user, requests)
+
+    total = len(FLIP_PLANS) * sum(expected_requests(at(allocations[0], value)) for value in values)
+    crew = LevelCrew(at, select_engine(engine, total * len(allocations)).name, workers, progress)
+    if len(values) <= MOST_LEVELS_SCANNED:
+        pairs = [(allocation, value) for allocation in allocations for value in values]
+        return FlipTable(scenario, level, tuple(crew.simulate(pairs)), crew.engine)
+    levels = [each for allocation in allocations for each in crew.follow_borders(allocation, values)]
+    return FlipTable(scenario, level, tuple(levels), crew.engine)
+
+
+class LevelCrew:
+    """Simulates levels of load wherever; all of some, or what it takes to find where the answer changes."""
+
+    def __init__(
+        self,
+        at: Callable[[str, float], Scenario],
+        engine: str,
+        workers: Workers,
+        progress: Progress | None,
+    ) -> None:
+        self.at = at
+        self.engine = engine
+        self.workers = workers
+        self.progress = progress
+        self.done = 0
+
+    def simulate(self, pairs: Sequence[tuple[str, float]]) -> list[Level]:
+        """Simulate levels, each an allocation and a value, in order."""
+        variants = [
+            (allocation, value, self.at(allocation, value), self.engine) for allocation, value in pairs
+        ]
+        levels = []
+        for level in backend_for(self.workers, len(variants)).map(simulate_level, variants):
+            levels.append(level)
+            self.done += 1
+            if self.progress is not None:
+                self.progress(self.done)
+        return levels
+
+    def follow_borders(self, allocation: str, values: Sequence[float]) -> list[Level]:
+        """Return the levels that it takes to find where the decision changes, ascending."""
+        levels: dict[Cell, Level] = {}
+
+        def label(cells: Sequence[Cell]) -> list[str]:
+            found = self.simulate([(allocation, values[column]) for _, column in cells])
+            levels.update(zip(cells, found, strict=True))
+            return [level.decision for level in found]
+
+        search(1, len(values), label)
+        return [levels[cell] for cell in sorted(levels)]
+
+
+def at_level(  # noqa: PLR0917  one argument for each thing that is varied
+    scenario: Scenario, level: str, value: float, allocation: str, requests_per_user: int, requests: int
+) -> Scenario:
+    """Return the scenario at one level of load under one allocation, with the three plans."""
+    if level == "active_requests":
+        think = scenario.to_dict()["load"].get("think_time_ms", 0)
+        count = requests_per_user * int(value)
+        load = {"kind": "closed", "active_requests": int(value), "think_time_ms": think, "requests": count}
+    else:
+        count = requests
+        load = {"kind": "open", "arrivals": "poisson", "rate_per_s": float(value), "requests": count}
+    return scenario.replace(
+        {
+            "provider.allocation": allocation,
+            "load": load,
+            "plans": list(FLIP_PLANS),
+            "experiment.warmup": {"count": count // WARMUP_SHARE},
+            "slo": None,
+        }
+    )
+
+
+def simulate_level(variant: tuple[str, float, Scenario, str]) -> Level:
+    """Simulate one level of load under one allocation, on an engine."""
+    allocation, value, scenario, engine = variant
+    result = simulate(scenario, workers=1, engine=engine)
+    decision = result.decision
+    return Level(
+        allocation=allocation,
+        value=value,
+        plans={plan.label: plan_figure(plan) for plan in result.plans},
+        best=best_plan(result),
+        decision=decision.decision,
+        reason=decision.reason,
+    )
+
+
+def plan_figure(plan: PlanResult) -> PlanFigure:
+    """Return a plan's mean latency and its range over the requests of all replications.
+
+    NaN where no request was delivered, and where calls may fail or wait for limits, which no bound is about.
+    """
+    latency_ns = np.concatenate(plan.latency_ns)
+    return PlanFigure(
+        mean=plan.estimates["latency_ms_mean"],
+        least_ms=ns_to_ms(int(latency_ns.min())) if len(latency_ns) else math.nan,
+        greatest_ms=ns_to_ms(int(latency_ns.max())) if len(latency_ns) else math.nan,
+        bound_ms=max((item.value for item in plan.expected if item.kind == "at least"), default=math.nan),
+        stability=plan.stability.label,
+    )
+
+
+def best_plan(result: Result) -> str:
+    """Return the plan with the lowest mean latency, `serial` where parallel is not shown to be faster."""
+    measured = result.decision.measured
+    faster = measured is not None and measured.difference.words == FASTER
+    return "parallel" if faster else "serial"
+
+
+def find_flip(scenario: Scenario, merge_at: int, keep_at: int, engine: str = "auto") -> Flip | None:
+    """Return the neighbouring numbers of active requests between which merging stops, by simulation.
+
+    The ends are known to differ; None where a level in between is undecided.
+    """
+    while abs(keep_at - merge_at) > 1:
+        middle = (merge_at + keep_at) // 2
+        between = scenario.replace({"load.active_requests": middle})
+        decision = simulate(between, workers=1, engine=engine).decision.decision
+        if decision == UNDECIDED:
+            return None
+        merge_at, keep_at = (middle, keep_at) if decision == MERGE else (merge_at, middle)
+    return Flip(scenario.provider.allocation, merge_at, keep_at, "active_requests")
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Makespan and gain slot by slot, for one request alone."""
+
+    scenario: Scenario
+    gains: tuple[MarginalGain, ...]
+    recommended_degree: int
+    serial_ms: float
+
+    def summary(self) -> dict[str, Any]:
+        """Return the table as plain data."""
+        return {
+            "scenario": self.scenario.name,
+            "serial_ms": self.serial_ms,
+            "recommended_degree": self.recommended_degree,
+            "gains": [asdict(gain) for gain in self.gains],
+        }
+
+
+def gains(scenario: Scenario) -> Gains:
+    """Return what each slot saves, at the workflow's mean times."""
+    plan = scenario.parallel_plan(len(scenario.workflow.branches))
+    evaluation = evaluate(scenario, plan.concurrency)
+    return Gains(scenario, marginal_gains(plan), evaluation.recommended_degree, evaluation.serial_ms)

@@ -1,0 +1,137 @@
+"""Inputs that the plan arithmetic does not know: failures and arrival rates, judged on simulated savings."""
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from sim.answers.sensitivity_inputs import key
+from sim.draws.drawing import is_deterministic
+from sim.plan.criteria import KEEP_SERIAL, MERGE
+from sim.result.experiment import simulate
+from sim.run.backend import Workers
+from sim.scenario import Scenario
+from sim.scenario.failures import CAUSES, Failures
+from sim.scenario.load import OpenLoad
+
+LEAST_REPLICATIONS = 5
+FACTORS_UP = (1.25, 1.6, 2.0, 3.0, 5.0, 10.0)
+SHARES_DOWN = (0.75, 0.5, 0.25, 0.0)
+BISECTIONS = 5
+LEAST_RATE_SHARE = 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a scenario measured: the decision on serial against parallel, and what it rests on.
+
+    `active` is the mean number of active requests, at least 1.
+    """
+
+    decision: str
+    saved_ms: float
+    micros_per_saved_ms: float | None
+    active: int
+
+
+@dataclass(frozen=True)
+class Simulated:
+    """An input: what it is now, and how far it may go."""
+
+    scenario: Scenario
+    name: str
+    path: str
+    unit: str
+    value: float
+    low: float
+    high: float
+
+    def at(self, value: float) -> Scenario:
+        """Return the scenario with another value."""
+        return self.scenario.replace({self.path: value})
+
+    def flips(self, here: Judged, judge: Callable[[Scenario], Judged]) -> list[tuple[float, float]]:
+        """Return (a value that merges, a value that keeps serial) on either side, as close as can be told."""
+        if here.decision not in (MERGE, KEEP_SERIAL):
+            return []
+        up = [min(self.high, self.value * factor) for factor in FACTORS_UP]
+        down = [max(self.low, self.value * share) for share in SHARES_DOWN]
+        sides = (self._flip(here.decision, list(dict.fromkeys(side)), judge) for side in (down, up))
+        return [flip for flip in sides if flip is not None]
+
+    def _flip(
+        self, decision: str, way: list[float], judge: Callable[[Scenario], Judged]
+    ) -> tuple[float, float] | None:
+        before = self.value
+        for after in way:
+            found = judge(self.at(after)).decision
+            if found == decision:
+                before = after
+            elif found in (MERGE, KEEP_SERIAL):
+                same, other = self._bisected(decision, before, after, judge)
+                return (same, other) if decision == MERGE else (other, same)
+        return None
+
+    def _bisected(
+        self, decision: str, same: float, other: float, judge: Callable[[Scenario], Judged]
+    ) -> tuple[float, float]:
+        for _ in range(BISECTIONS):
+            middle = (same + other) / 2
+            found = judge(self.at(middle)).decision
+            if found not in (MERGE, KEEP_SERIAL):
+                break
+            same, other = (middle, other) if found == decision else (same, middle)
+        return same, other
+
+
+def judged_scenario(
+    workers: Workers, engine: str, progress: Callable[[int], None] | None
+) -> Callable[[Scenario], Judged]:
+    """Return what simulates serial and parallel of a scenario and judges them."""
+    done = 0
+
+    def judge(scenario: Scenario) -> Judged:
+        nonlocal done
+        asked = scenario.replace({"plans": ["serial", "parallel"]})
+        count = 1 if is_deterministic(scenario) else max(LEAST_REPLICATIONS, scenario.experiment.replications)
+        result = simulate(asked, replications=count, workers=workers, engine=engine)
+        done += 1
+        if progress is not None:
+            progress(done)
+        decision, measured = result.decision, result.decision.measured
+        saved_ms = math.nan if measured is None else measured.saved_ms
+        extra = 0.0 if measured is None else measured.extra_cost_micros
+        active = max(1, round(result.plans[0].estimates["active_requests_mean"].mean))
+        return Judged(decision.decision, saved_ms, extra / saved_ms if saved_ms > 0 else None, active)
+
+    return judge
+
+
+def simulated_inputs(scenario: Scenario) -> list[Simulated]:
+    """Return the inputs of a scenario that only simulation knows: failures that can happen, a rate."""
+    return [*failure_inputs(scenario), *rate_inputs(scenario)]
+
+
+def failure_inputs(scenario: Scenario) -> Iterator[Simulated]:
+    """Yield each cause of failure that has a probability, of the workflow and of branches of their own."""
+    workflow = scenario.workflow
+    own = [(f"workflow.branches[{place}]", branch.failures) for place, branch in enumerate(workflow.branches)]
+    for path, failures in [("workflow", workflow.failures), *own]:
+        for cause in CAUSES if failures is not None else ():
+            assert failures is not None
+            now = getattr(failures, cause)
+            if now > 0:
+                where = key(scenario, f"{path}.failures.{cause}")
+                name = f"failure rate, {cause.replace('_', ' ')}"
+                yield Simulated(scenario, name, where, "%", now, 0.0, 1 - others(failures, cause))
+
+
+def others(failures: Failures, cause: str) -> float:
+    """Return how likely the other causes are together."""
+    return float(sum(getattr(failures, other) for other in CAUSES if other != cause))
+
+
+def rate_inputs(scenario: Scenario) -> Iterator[Simulated]:
+    """Yield the arrival rate of an open load."""
+    if isinstance(scenario.load, OpenLoad):
+        now, path = scenario.load.rate_per_s, key(scenario, "load.rate_per_s")
+        yield Simulated(scenario, "arrival rate", path, "per s", now, LEAST_RATE_SHARE * now, 10 * now)

@@ -1,0 +1,1 @@
+"""Plan arithmetic: one request alone. Branches and prices in; schedules, costs, four criteria out."""

@@ -1,0 +1,1 @@
+"""All plans over their replications. Runs in; intervals, labels, the decision, objectives out."""

@@ -1,0 +1,167 @@
+"""One plan over all replications: figures with their intervals, periods, workloads, theory and checks."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import add
+
+import numpy as np
+
+from sim.check import CheckReport
+from sim.draws.drawing import is_deterministic
+from sim.result.expected import Expected, expected
+from sim.result.label import label_period, label_run
+from sim.run.kept_run import KeptRun
+from sim.run.measure import Measured, MeasuredPeriod, MeasuredWorkload
+from sim.run.simulation import Run
+from sim.scenario import Scenario
+from sim.scenario.model import PlanChoice
+from sim.scenario.profile import Period
+from sim.statistics.figures import PERCENTILES, Figure
+from sim.statistics.interval import Estimate, estimate
+from sim.statistics.percentile import Missing, percentiles_ns
+from sim.statistics.stability import Stability
+from sim.units import NS_PER_MS, IntArray, ns_to_ms
+
+Values = dict[str, tuple[Figure, ...]]
+"""Figures by name, one value per replication."""
+
+
+@dataclass(frozen=True)
+class PeriodResult:
+    """One period of a load that changes: the requests that arrived in it, over all replications."""
+
+    period: Period
+    values: Values
+    estimates: dict[str, Estimate]
+    stability: Stability
+
+
+@dataclass(frozen=True)
+class WorkloadResult:
+    """One of several workloads under one plan: its figures over all replications."""
+
+    name: str
+    values: Values
+    estimates: dict[str, Estimate]
+    latency_ns: tuple[IntArray, ...]
+
+
+@dataclass(frozen=True)
+class PlanResult:
+    """One plan over all replications.
+
+    Parameters
+    ----------
+    values, estimates
+        Each figure per replication, and its mean with interval.
+    expected
+        Bounds and theory for the same figures.
+    pooled_ms
+        Percentiles of all replications' latencies put together; not the mean of their percentiles.
+    latency_ns
+        Latencies after warm-up, one int64 array per replication.
+    kept
+        The runs whose tables were kept, the first replication's at least.
+    """
+
+    plan: PlanChoice
+    values: Values
+    estimates: dict[str, Estimate]
+    pooled_ms: dict[str, Figure]
+    latency_ns: tuple[IntArray, ...]
+    dropped: tuple[int, ...]
+    stability: Stability
+    expected: tuple[Expected, ...]
+    periods: tuple[PeriodResult, ...]
+    workloads: tuple[WorkloadResult, ...]
+    checks: CheckReport
+    kept: tuple[KeptRun, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def label(self) -> str:
+        return self.plan.label
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The runs that were kept; a large one that another process made is simulated again."""
+        return tuple(kept.run for kept in self.kept)
+
+    @property
+    def first_run(self) -> Run:
+        """The run of the first replication."""
+        return self.kept[0].run
+
+
+def plan_result(
+    scenario: Scenario, plan: PlanChoice, outcomes: list[tuple[Measured, KeptRun | None]]
+) -> PlanResult:
+    """Return one plan's figures over its replications."""
+    measured = [one for one, _ in outcomes]
+    deterministic = is_deterministic(scenario)
+    values = by_name([one.figures for one in measured])
+    latencies_ns = tuple(one.latency_ns for one in measured)
+    pooled = percentiles_ns(np.concatenate(latencies_ns), tuple(PERCENTILES.values()))
+    periods = period_results(scenario, [one.periods for one in measured], deterministic)
+    return PlanResult(
+        plan=plan,
+        values=values,
+        estimates={name: estimate(each, deterministic=deterministic) for name, each in values.items()},
+        pooled_ms={
+            f"latency_ms_{level}": value if isinstance(value, Missing) else ns_to_ms(value)
+            for level, value in zip(PERCENTILES, pooled, strict=True)
+        },
+        latency_ns=latencies_ns,
+        dropped=tuple(one.dropped for one in measured),
+        stability=label_run(scenario, measured),
+        expected=expected(scenario, plan, *active_and_work(measured)) if scenario.is_plain else (),
+        periods=periods,
+        workloads=workload_results([one.workloads for one in measured], deterministic),
+        checks=reduce(add, (one.checks for one in measured)),
+        kept=tuple(kept for _, kept in outcomes if kept is not None),
+        notes=tuple(dict.fromkeys(one.note for one in measured if one.note)),
+    )
+
+
+def active_and_work(measured: Sequence[Measured]) -> tuple[float, float]:
+    """Return the time-average of active requests and the mean slot-time of a request (ms), as simulated."""
+    active = float(np.mean([float(one.figures["active_requests_mean"]) for one in measured]))
+    requests = sum(one.requests for one in measured)
+    return active, sum(one.work_ns for one in measured) / max(1, requests) / NS_PER_MS
+
+
+def by_name(rows: Sequence[dict[str, Figure]]) -> Values:
+    """Return each figure's values over the rows."""
+    return {name: tuple(row[name] for row in rows) for name in rows[0]}
+
+
+def period_results(
+    scenario: Scenario, replications: Sequence[tuple[MeasuredPeriod, ...]], deterministic: bool
+) -> tuple[PeriodResult, ...]:
+    """Return each period's figures over the replications."""
+    results = []
+    for parts in zip(*replications, strict=True):
+        values = by_name([part.figures for part in parts])
+        results.append(
+            PeriodResult(
+                parts[0].period,
+                values,
+                {name: estimate(each, deterministic=deterministic) for name, each in values.items()},
+                label_period(scenario, parts),
+            )
+        )
+    return tuple(results)
+
+
+def workload_results(
+    replications: Sequence[tuple[MeasuredWorkload, ...]], deterministic: bool
+) -> tuple[WorkloadResult, ...]:
+    """Return each workload's figures over the replications."""
+    results = []
+    for parts in zip(*replications, strict=True):
+        values = by_name([part.figures for part in parts])
+        estimates = {name: estimate(each, deterministic=deterministic) for name, each in values.items()}
+        latencies_ns = tuple(part.latency_ns for part in parts)
+        results.append(WorkloadResult(parts[0].name, values, estimates, latencies_ns))
+    return tuple(results)

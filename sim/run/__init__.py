@@ -1,0 +1,1 @@
+"""One plan, one replication. A scenario in; a checked run with its figures and tables out."""

@@ -1,0 +1,322 @@
+"""Where a request's time went: its latency split along the calls that it waited for last, exactly.
+
+From the answer backwards: the join, the call that ended last, what made that call ready, and so on to the
+arrival. Each stretch belongs to one part, so that the parts add up to the latency to the nanosecond.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from sim.check.shared_timeline import provider_of_attempts
+from sim.contract.plain import BoolArray
+from sim.contract.run import NO_SLOT, OK
+from sim.engine import NO_CALL
+from sim.run.shared_simulation import SharedRun
+from sim.run.simulation import Run
+from sim.units import NS_PER_MS, IntArray
+
+PARTS: Final = {
+    "service": "service on the critical path",
+    "slots_busy": "waiting while every slot was taken",
+    "own_cap": "waiting at its own cap, beside free slots",
+    "limits": "waiting for a rate limit or a kept slot",
+    "lost_attempts": "attempts that failed",
+    "pauses": "pauses before another attempt",
+    "join": "join",
+}
+SERVICE, SLOTS_BUSY, OWN_CAP, LIMITS, LOST_ATTEMPTS, PAUSES, JOIN = range(len(PARTS))
+MOST_REQUESTS = 20_000
+SLOWEST = 10
+NEVER = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Breakdown:
+    """The parts of some requests' latencies.
+
+    Parameters
+    ----------
+    request
+        int64[n]: the requests, by number.
+    parts_ns
+        int64[n, parts], in the order of `PARTS`; each row adds up to the latency.
+    """
+
+    request: IntArray
+    parts_ns: IntArray
+
+    @property
+    def mean_ms(self) -> dict[str, float]:
+        """The mean of each part by its name, ms; they add up to the mean latency. Empty for no request."""
+        if not len(self.request):
+            return {}
+        return dict(zip(PARTS, (self.parts_ns.mean(axis=0) / NS_PER_MS).tolist(), strict=True))
+
+
+@dataclass(frozen=True)
+class TimeSpent:
+    """Where the time of one run went.
+
+    Parameters
+    ----------
+    requests
+        How many requests its figures count: delivered, after warm-up.
+    covered
+        The parts of their latencies, of the first `MOST_REQUESTS` of a long run.
+    slowest
+        The parts of the `SLOWEST` longest latencies among all of them, the longest first.
+    """
+
+    requests: int
+    covered: Breakdown
+    slowest: Breakdown
+
+
+@dataclass(frozen=True, slots=True)
+class Leg:
+    """One attempt at a call of a request."""
+
+    call: int
+    attempt: int
+    ready_ns: int
+    start_ns: int
+    finish_ns: int
+    provider: int
+    ok: bool
+
+
+def time_spent(run: Run, counted: BoolArray) -> TimeSpent:
+    """Return where the time of a run's requests went; `counted` (bool[requests]) says whose time counts."""
+    requests = np.flatnonzero(counted)
+    slowest = requests[longest(run.out.latency_ns[requests], SLOWEST)]
+    # One by one, as they may be far apart and the time between them is of no interest.
+    one_by_one = [break_down(run, slowest[[place]]).parts_ns for place in range(len(slowest))]
+    return TimeSpent(
+        len(requests),
+        break_down(run, requests[:MOST_REQUESTS]),
+        Breakdown(slowest, np.array(one_by_one, dtype=np.int64).reshape(-1, len(PARTS))),
+    )
+
+
+def longest(latency_ns: IntArray, count: int) -> IntArray:
+    """Return the places of the longest latencies, the longest first, of equal ones the first."""
+    if len(latency_ns) > count:
+        least_ns = np.partition(latency_ns, -count)[-count]
+        places = np.flatnonzero(latency_ns >= least_ns)
+    else:
+        places = np.arange(len(latency_ns))
+    return places[np.argsort(-latency_ns[places], kind="stable")][:count]
+
+
+def break_down(run: Run, requests: IntArray) -> Breakdown:
+    """Return the parts of the latencies of delivered requests, by number and in the order given."""
+    arrival_ns, completion_ns = run.out.arrival_ns[requests], run.out.completion_ns[requests]
+    period = int(arrival_ns.min(initial=NEVER)), int(completion_ns.max(initial=0))
+    waits = [ProviderWaits(run, provider, period) for provider in range(providers_of(run))]
+    if run.shared is None:
+        return Breakdown(requests, plain_parts(run, requests, waits[0]))
+    legs = shared_legs(run.shared, requests)
+    join_start_ns = run.shared.out.join_start_ns[requests]
+    rows = [
+        Way(legs[request], arrives_ns, waits).parts(joins_ns, completes_ns, join_call(run.shared, request))
+        for request, arrives_ns, joins_ns, completes_ns in zip(
+            requests.tolist(),
+            arrival_ns.tolist(),
+            join_start_ns.tolist(),
+            completion_ns.tolist(),
+            strict=True,
+        )
+    ]
+    return Breakdown(requests, np.array(rows, dtype=np.int64).reshape(-1, len(PARTS)))
+
+
+def plain_parts(run: Run, requests: IntArray, wait: "ProviderWaits") -> IntArray:
+    """Return the parts of latencies of a plain run (int64[requests, parts]), all ways back taken together."""
+    given, out = run.given, run.out
+    arrival_ns = out.arrival_ns[requests]
+    ready_ns, start_ns, finish_ns = (
+        column[requests] for column in (out.ready_ns, out.start_ns, out.finish_ns)
+    )
+    parts = np.zeros((len(requests), len(PARTS)), dtype=np.int64)
+    parts[:, JOIN] = np.where(out.ran_parallel[requests], given.join_ns[requests], 0)
+    time_ns = out.completion_ns[requests] - parts[:, JOIN]
+    place = np.flatnonzero(time_ns > arrival_ns)
+    while len(place):
+        # What ended then; of several calls the one that started last, as it is the one that was waited for.
+        ended = finish_ns[place] == time_ns[place, None]
+        call = np.argmax(np.where(ended, start_ns[place], -1), axis=1)
+        held_slot = (call == len(given.serial_order)) & out.ran_parallel[requests[place]]
+        part = np.where(held_slot, JOIN, SERVICE)
+        parts[place, part] += time_ns[place] - start_ns[place, call]
+        became_ready_ns, started_ns = ready_ns[place, call], start_ns[place, call]
+        full_ns = wait.all_full_ns(started_ns) - wait.all_full_ns(became_ready_ns)
+        parts[place, SLOTS_BUSY] += full_ns
+        parts[place, wait.beside_free] += started_ns - became_ready_ns - full_ns
+        time_ns[place] = became_ready_ns
+        place = place[time_ns[place] > arrival_ns[place]]
+    return parts
+
+
+def providers_of(run: Run) -> int:
+    """Return how many providers a run has."""
+    return 1 if run.shared is None else len(run.shared.given.providers)
+
+
+def join_call(run: SharedRun, request: int) -> int:
+    """Return the index of the call that is a request's join, -1 where the join is no call."""
+    workload = run.given.workloads[int(run.out.workload[request])]
+    return workload.branches if workload.join_holds_slot else -1
+
+
+def shared_legs(run: SharedRun, requests: IntArray) -> dict[int, list[Leg]]:
+    """Return the attempts of each request on shared providers."""
+    attempts = run.out.attempts
+    wanted = np.zeros(len(run.out.arrival_ns), dtype=np.bool_)
+    wanted[requests] = True
+    mine = wanted[attempts.number]
+    columns = (
+        attempts.number,
+        attempts.call,
+        attempts.attempt,
+        attempts.ready_ns,
+        attempts.start_ns,
+        attempts.finish_ns,
+        provider_of_attempts(run.given, run.out),
+        (attempts.outcome == OK).astype(np.int64),
+    )
+    legs: defaultdict[int, list[Leg]] = defaultdict(list)
+    for request, *leg in zip(*(column[mine].tolist() for column in columns), strict=True):
+        legs[request].append(Leg(*leg))
+    return legs
+
+
+class ProviderWaits:
+    """Splits a wait at one provider, within a period (from, to), by its cause."""
+
+    def __init__(self, run: Run, provider: int, period: tuple[int, int]) -> None:
+        start_ns, finish_ns, slots_ns, slots = held_slots(run, provider, period)
+        self.at_ns = np.unique(np.concatenate([start_ns, finish_ns, slots_ns]))
+        busy = np.searchsorted(np.sort(start_ns), self.at_ns, side="right") - np.searchsorted(
+            np.sort(finish_ns), self.at_ns, side="right"
+        )
+        offered = slots[np.searchsorted(slots_ns, self.at_ns, side="right") - 1]
+        self.is_full = busy >= offered
+        full_ns = np.where(self.is_full[:-1], np.diff(self.at_ns), 0)
+        self.full_before_ns = np.concatenate([[0], np.cumsum(full_ns)])
+        self.beside_free = OWN_CAP
+        if run.shared is not None:
+            rules = run.shared.given.providers[provider]
+            capped = rules.allocation in {"fair_share", "weighted"}
+            self.beside_free = OWN_CAP if capped and not rules.limits.rates else LIMITS
+            if not rules.limits.rates and not any(rules.reserved):
+                self.beside_free = OWN_CAP
+
+    def full_ns(self, time_ns: int) -> int:
+        """Return for how long, up to a time within the period, every slot had been taken since some time."""
+        place = int(np.searchsorted(self.at_ns, time_ns, side="right")) - 1
+        if place < 0:
+            return 0
+        since = time_ns - int(self.at_ns[place]) if self.is_full[place] else 0
+        return int(self.full_before_ns[place]) + since
+
+    def split(self, from_ns: int, to_ns: int) -> tuple[int, int]:
+        """Return (time with every slot taken, time beside a free slot) of a wait."""
+        full_ns = self.full_ns(to_ns) - self.full_ns(from_ns)
+        return full_ns, to_ns - from_ns - full_ns
+
+    def all_full_ns(self, time_ns: IntArray) -> IntArray:
+        """Return `full_ns` of each time (int64[n])."""
+        place = np.searchsorted(self.at_ns, time_ns, side="right") - 1
+        since_ns = np.where(self.is_full[place], time_ns - self.at_ns[place], 0)
+        return np.where(place < 0, 0, self.full_before_ns[place] + since_ns)
+
+
+def held_slots(
+    run: Run, provider: int, period: tuple[int, int]
+) -> tuple[IntArray, IntArray, IntArray, IntArray]:
+    """Return (starts, finishes) of what held a provider's slots, and (instants, slots) of its concurrency."""
+    if run.shared is None:
+        out, zero = run.out, np.zeros(1, dtype=np.int64)
+        # Requests are numbered in order of arrival, and none takes longer than the longest.
+        first, last = np.searchsorted(
+            out.arrival_ns, [period[0] - int(out.latency_ns.max(initial=0)), period[1] + 1]
+        )
+        start_ns, finish_ns = out.start_ns[first:last], out.finish_ns[first:last]
+        meanwhile = (start_ns != NO_CALL) & overlaps(start_ns, finish_ns, period)
+        return start_ns[meanwhile], finish_ns[meanwhile], zero, zero + run.given.slots
+    given, attempts = run.shared.given, run.shared.out.attempts
+    mine = (provider_of_attempts(given, run.shared.out) == provider) & (attempts.slot != NO_SLOT)
+    mine &= overlaps(attempts.start_ns, attempts.finish_ns, period)
+    at_ns, slots = (
+        np.array(column, dtype=np.int64) for column in zip(*given.providers[provider].slots, strict=True)
+    )
+    return attempts.start_ns[mine], attempts.finish_ns[mine], at_ns, slots
+
+
+def overlaps(start_ns: IntArray, finish_ns: IntArray, period: tuple[int, int]) -> BoolArray:
+    """Return what was there at some time of a period."""
+    return (start_ns <= period[1]) & (finish_ns >= period[0])
+
+
+class Way:
+    """One request's way from its answer back to its arrival."""
+
+    def __init__(self, legs: Sequence[Leg], arrival_ns: int, waits: Sequence[ProviderWaits]) -> None:
+        self.legs = {(leg.call, leg.attempt): leg for leg in legs}
+        self.arrival_ns = arrival_ns
+        self.waits = waits
+        self.spent = [0] * len(PARTS)
+        self.passed: set[Leg] = set()
+
+    def parts(self, join_start_ns: int, completion_ns: int, join_call: int) -> list[int]:
+        """Return the time spent on each part, ns."""
+        if (join_call, 0) in self.legs:
+            last = max((leg for (call, _), leg in self.legs.items() if call == join_call), key=_finish)
+            self.through(last, completion_ns, JOIN)
+        else:
+            self.spent[JOIN] += completion_ns - join_start_ns
+            self.before(join_start_ns)
+        return self.spent
+
+    def before(self, time_ns: int) -> None:
+        """Account for the time before something became ready at `time_ns`."""
+        if time_ns == self.arrival_ns:
+            return
+        # An attempt turned away at once has no length, so that its end may be its own beginning.
+        ended = [leg for leg in self.legs.values() if leg.finish_ns == time_ns and leg not in self.passed]
+        if ended:
+            leg = max(ended, key=lambda leg: (leg.ok, leg.ready_ns < time_ns, leg.start_ns))
+            self.through(leg, time_ns, SERVICE if leg.ok else LOST_ATTEMPTS)
+            return
+        # Nothing ended then: what became ready waited for the first token of a call that was running.
+        running = [leg for leg in self.legs.values() if leg.start_ns <= time_ns < leg.finish_ns]
+        self.through(min(running, key=lambda leg: (leg.ready_ns, leg.call)), time_ns, SERVICE)
+
+    def through(self, leg: Leg, until_ns: int, part: int) -> None:
+        """Account for an attempt up to a time, for its wait, and for what was before it."""
+        self.passed.add(leg)
+        self.spent[part] += until_ns - leg.start_ns
+        wait = self.waits[leg.provider]
+        full_ns, beside_free_ns = wait.split(leg.ready_ns, leg.start_ns)
+        self.spent[SLOTS_BUSY] += full_ns
+        self.spent[wait.beside_free] += beside_free_ns
+        if leg.attempt == 0:
+            self.before(leg.ready_ns)
+            return
+        earlier = [self.legs[leg.call, attempt] for attempt in range(leg.attempt)]
+        failed = [one for one in earlier if one.finish_ns <= leg.ready_ns]
+        if failed:
+            last = max(failed, key=lambda one: one.finish_ns)
+            self.spent[PAUSES] += leg.ready_ns - last.finish_ns
+            self.through(last, last.finish_ns, LOST_ATTEMPTS)
+        else:
+            # A hedge: it joined an attempt that was still running.
+            self.through(earlier[0], leg.ready_ns, PAUSES)
+
+
+def _finish(leg: Leg) -> int:
+    return leg.finish_ns

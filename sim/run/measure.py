@@ -1,0 +1,232 @@
+"""Figures of one run: what happened, in milliseconds, shares and micros, after warm-up."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from sim.check import CheckReport
+from sim.contract.plain import BoolArray
+from sim.contract.run import REQUEST_OUTCOMES
+from sim.draws.drawing import is_deterministic
+from sim.engine import EngineOutput
+from sim.run.accounts import Accounts, accounts_of
+from sim.run.shared_figures import follow_up_figures, shared_figures, slot_share
+from sim.run.simulation import Run
+from sim.scenario import Scenario
+from sim.scenario.load import ClosedLoad, OpenLoad
+from sim.scenario.model import WarmupCut
+from sim.scenario.profile import Period
+from sim.statistics.figures import Figures, ratio, time_figures
+from sim.statistics.stability import Backlog, backlog
+from sim.statistics.warmup import mser5, mser5_limit
+from sim.units import NS_PER_MS, NS_PER_S, IntArray, s_to_ns
+
+WarmupRule = Literal["none", "auto"] | WarmupCut
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One run in figures.
+
+    Parameters
+    ----------
+    figures
+        By name, unit last; `Missing` where a figure cannot be shown.
+    latency_ns
+        int64[delivered]: the latencies after warm-up, in order of arrival.
+    requests, dropped
+        How many requests there were, and how many of them the warm-up left out.
+    note
+        What the warm-up has to say, if anything.
+    backlog
+        How the number of active requests went through the arrivals.
+    work_ns, arrival_span_ns
+        All service time, and the time from the start of the run to its last arrival.
+    periods
+        Figures of each period of a load that changes.
+    checks
+        What the checks of the run counted.
+    workloads
+        Figures of each workload, where there are several.
+    """
+
+    figures: Figures
+    latency_ns: IntArray
+    requests: int
+    dropped: int
+    note: str | None
+    backlog: Backlog
+    work_ns: int
+    arrival_span_ns: int
+    periods: tuple["MeasuredPeriod", ...]
+    checks: CheckReport
+    workloads: tuple["MeasuredWorkload", ...]
+
+
+@dataclass(frozen=True)
+class MeasuredWorkload:
+    """Figures of one of several workloads: `latency_ns` is int64[delivered], in order of arrival."""
+
+    name: str
+    figures: Figures
+    latency_ns: IntArray
+
+
+@dataclass(frozen=True)
+class MeasuredPeriod:
+    """Figures of the requests that arrived within a period, and of its slots and backlog."""
+
+    period: Period
+    figures: Figures
+    backlog: Backlog
+
+
+def measure(scenario: Scenario, run: Run) -> Measured:
+    """Return the figures of a run. Requests are left out by arrival; utilisation is that of the whole run."""
+    out = run.out
+    dropped, note = warm_up(scenario, out)
+    kept = np.arange(out.requests) >= dropped
+    accounts = accounts_of(scenario, run)
+    work_ns = run.busy_ns(0, out.horizon_ns)
+    return Measured(
+        figures={
+            **request_figures(out, accounts, kept),
+            **(attainment(scenario, out, accounts, kept) if len(scenario.parts) == 1 else {}),
+            **run_figures(run, work_ns),
+            **shared_figures(run, kept),
+            **(follow_up_figures(scenario, run, 0) if len(scenario.parts) == 1 else {}),
+        },
+        latency_ns=out.latency_ns[kept & accounts.delivered],
+        requests=out.requests,
+        dropped=dropped,
+        note=note,
+        backlog=backlog(out.arrival_ns, out.completion_ns),
+        work_ns=work_ns,
+        arrival_span_ns=int(out.arrival_ns.max(initial=0)),
+        periods=tuple(measure_period(scenario, run, accounts, period) for period in scenario.periods),
+        workloads=measure_workloads(scenario, run, accounts, kept),
+        checks=run.checks,
+    )
+
+
+def warmup_rule(scenario: Scenario) -> WarmupRule:
+    """Return what the statistics leave out: what the scenario states, else what suits its load.
+
+    A closed load starts with all its users asking at once, an open load with an empty provider; neither is
+    the steady state that their means stand for, so that with random times or arrivals MSER-5 (`auto`) finds
+    where the start ends. Where nothing is random every request counts: the path repeats itself, and there is
+    no noise for MSER-5 to tell a start from. Traces, steps and profiles change as they go, and their start is
+    part of what they show.
+    """
+    stated = scenario.experiment.warmup
+    if stated is not None:
+        return stated
+    steady = isinstance(scenario.load, ClosedLoad | OpenLoad)
+    return "auto" if steady and not is_deterministic(scenario) else "none"
+
+
+def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
+    """Return how many requests to leave out at the start, and a note where that is in doubt."""
+    warmup = warmup_rule(scenario)
+    if warmup == "none":
+        return 0, None
+    if isinstance(warmup, WarmupCut):
+        if warmup.time_s is not None:
+            dropped = int(np.searchsorted(out.arrival_ns, s_to_ns(warmup.time_s)))
+        else:
+            dropped = min(out.requests, warmup.count or 0)
+        return dropped, "the warm-up leaves no request" if dropped == out.requests else None
+    dropped = mser5(out.latency_ns.astype(np.float64))
+    too_short = 0 < mser5_limit(out.requests) <= dropped
+    return dropped, "the run is too short to tell where its start-up ends" if too_short else None
+
+
+def request_figures(out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+    """Return what the kept requests experienced and cost.
+
+    Latencies and waits are those of requests that were delivered; what a request cost is paid whether or not
+    it was.
+    """
+    requests, delivered = int(kept.sum()), kept & accounts.delivered
+    paid_micros = float(accounts.cost_micros[kept].sum())
+    called = out.called & delivered[:, None]
+    return {
+        "requests": float(requests),
+        **time_figures("latency_ms", out.latency_ns[delivered]),
+        **time_figures("waiting_ms", out.waiting_ns[called]),
+        "cost_micros_per_request": ratio(paid_micros, requests),
+        "cost_micros_per_success": ratio(paid_micros, int(delivered.sum())),
+        "parallel_share": ratio(int(out.ran_parallel[kept].sum()), requests),
+        **{
+            f"{name}_share": ratio(int((kept & (accounts.outcome == outcome)).sum()), requests)
+            for outcome, name in enumerate(REQUEST_OUTCOMES)
+        },
+    }
+
+
+def attainment(scenario: Scenario, out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+    """Return the share of the kept, delivered requests within each latency that a workload's SLO names."""
+    latency_ns = out.latency_ns[kept & accounts.delivered]
+    rules = scenario.slo.rules if scenario.slo else ()
+    bounds = {rule.bound for rule in rules if rule.metric.startswith("latency_ms_")}
+    return {
+        f"share_within_{bound:g}_ms": ratio(int((latency_ns <= bound * NS_PER_MS).sum()), len(latency_ns))
+        for bound in sorted(bounds)
+    }
+
+
+def run_figures(run: Run, work_ns: int) -> Figures:
+    """Return what the whole run, from 0 to its last completion, did with the provider."""
+    out, horizon_ns = run.out, run.out.horizon_ns
+    return {
+        "utilisation": ratio(work_ns, run.available_ns(0, horizon_ns)),
+        "throughput_per_s": ratio(out.requests * NS_PER_S, horizon_ns),
+        "active_requests_mean": ratio(out.active_integral_ns, horizon_ns),
+    }
+
+
+def measure_workloads(
+    scenario: Scenario, run: Run, accounts: Accounts, kept: BoolArray
+) -> tuple[MeasuredWorkload, ...]:
+    """Return the figures of each of several workloads."""
+    if len(scenario.parts) == 1:
+        return ()
+    measured = []
+    for index, part in enumerate(scenario.parts):
+        mine = kept & (accounts.workload == index)
+        figures = {
+            **request_figures(run.out, accounts, mine),
+            **attainment(part, run.out, accounts, mine),
+            **shared_figures(run, mine),
+            **follow_up_figures(part, run, index),
+            "slot_share": slot_share(run, index),
+        }
+        measured.append(
+            MeasuredWorkload(part.part_name, figures, run.out.latency_ns[mine & accounts.delivered])
+        )
+    return tuple(measured)
+
+
+def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Period) -> MeasuredPeriod:
+    """Return the figures of the requests that arrived in [from, to), and of slots and backlog meanwhile."""
+    out, start_ns, end_ns = run.out, s_to_ns(period.from_s), s_to_ns(period.to_s)
+    arrived = (out.arrival_ns >= start_ns) & (out.arrival_ns < end_ns)
+    completed = (out.completion_ns >= start_ns) & (out.completion_ns < end_ns)
+    return MeasuredPeriod(
+        period,
+        {
+            **request_figures(out, accounts, arrived),
+            **(attainment(scenario, out, accounts, arrived) if len(scenario.parts) == 1 else {}),
+            "utilisation": ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns)),
+            "throughput_per_s": ratio(int(completed.sum()) * NS_PER_S, end_ns - start_ns),
+            "active_at_start": float(left_over_at(out, start_ns)),
+            "active_at_end": float(left_over_at(out, end_ns)),
+        },
+        backlog(out.arrival_ns, out.completion_ns, start_ns, end_ns),
+    )
+
+
+def left_over_at(out: EngineOutput, time_ns: int) -> int:
+    """Return how many requests that arrived before `time_ns` had not completed before it."""
+    return int((out.arrival_ns < time_ns).sum() - (out.completion_ns < time_ns).sum())

@@ -1,0 +1,1 @@
+"""Pure functions over numbers, queueing theory among them. Arrays in, figures and intervals out."""
