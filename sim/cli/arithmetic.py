@@ -4,7 +4,6 @@ from typing import Annotated
 
 import typer
 
-import sim
 from sim.cli.options import AsJson, ScenarioFile, ScenarioFiles, Sets
 from sim.cli.reading import read_all
 from sim.cli.terminal import say, say_json
@@ -35,10 +34,12 @@ def decide(
 
 def gains(file: ScenarioFile, sets: Sets = None, as_json: AsJson = False) -> None:
     """Show the makespan and the gain slot by slot."""
+    from sim.answers.flip import gains as gains_of
     from sim.cli.show_plan import gains_parts
+    from sim.scenario import load_scenario
 
-    parts = sim.load_scenario(file, sets or ()).parts
-    found = {part.part_name: sim.gains(part) for part in parts}
+    parts = load_scenario(file, sets or ()).parts
+    found = {part.part_name: gains_of(part) for part in parts}
     if as_json:
         say_json({"workloads": {name: each.summary() for name, each in found.items()}})
     else:

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-import sim
 from sim.cli.options import AsJson, ScenarioFiles
 from sim.cli.terminal import complain, json_text, say_json, write
 from sim.errors import Fault, InputError, shown
@@ -30,8 +29,10 @@ def validate(files: ScenarioFiles, as_json: AsJson = False) -> None:
 
 def faults_of(file: str) -> Sequence[Fault]:
     """Return the faults of a scenario file; none where it is fine."""
+    from sim.scenario import load_scenario
+
     try:
-        sim.load_scenario(file)
+        load_scenario(file)
     except InputError as error:
         return error.faults
     return ()

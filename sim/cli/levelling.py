@@ -4,30 +4,27 @@ from typing import Annotated
 
 import typer
 
-import sim
 from sim.cli.levels import real_levels, whole_levels
 from sim.cli.options import (
-    AsJson,
-    Dask,
-    EngineName,
-    Out,
+    Drawn,
+    Output,
     ScenarioFile,
-    Seed,
-    Sets,
-    Workers,
-    machine_of,
-    overrides,
+    Where,
+    command,
     require_writable,
 )
-from sim.cli.terminal import say, say_json, wrote
 from sim.errors import ArgumentError, Fault, InputError
 
 PLAIN_ALLOCATIONS = ("fair_share", "fifo", "max_min")
 ALLOCATIONS = (*PLAIN_ALLOCATIONS, "priority", "weighted")
 
 
+@command
 def flip(
     file: ScenarioFile,
+    over: Drawn,
+    where: Where,
+    output: Output,
     active: Annotated[
         str | None,
         typer.Option(metavar="LEVELS", help="Users of a closed load: 1:40, 1:40:2 or 5,10,20."),
@@ -43,13 +40,6 @@ def flip(
     ] = None,
     requests_per_user: Annotated[int, typer.Option(min=10, help="Length of the closed runs.")] = 400,
     requests: Annotated[int, typer.Option(min=10, help="Length of the open runs.")] = 20_000,
-    seed: Seed = None,
-    sets: Sets = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
-    as_json: AsJson = False,
-    out: Out = None,
 ) -> None:
     """Find where the best plan changes along the load.
 
@@ -59,14 +49,15 @@ def flip(
     """
     from sim.cli.experiments import Levels, flipped
     from sim.cli.show_comparison import flip_parts
+    from sim.scenario import load_scenario
 
     if (active is None) == (rate is None):
         raise InputError(
             Fault("slotsim flip", None, "", "needs --active or --rate, one of them", has_value=False)
         )
-    require_writable(out)
-    machine = machine_of(workers, dask, engine)
-    scenario = sim.load_scenario(file, overrides(sets, seed))
+    require_writable(output.out)
+    machine = where.machine()
+    scenario = load_scenario(file, over.overrides())
     levels = Levels(
         active=tuple(whole_levels("--active", active) if active else ()),
         rates=tuple(real_levels("--rate", rate) if rate else ()),
@@ -74,17 +65,12 @@ def flip(
         requests_per_user=requests_per_user,
         requests=requests,
     )
-    table = flipped(scenario, levels, machine, quiet=as_json)
-    if out is not None:
+    table = flipped(scenario, levels, machine, quiet=output.as_json)
+    if output.out is not None:
         from sim.cli.folder import write_flip
 
-        write_flip(out, table, levels, machine, quiet=as_json)
-    if as_json:
-        say_json(table.summary())
-    else:
-        say(*flip_parts(table))
-    if out is not None:
-        wrote(out, as_json=as_json)
+        write_flip(output.out, table, levels, machine, quiet=output.as_json)
+    output.show(table.summary, lambda: flip_parts(table))
 
 
 def known_allocations(names: "list[str] | tuple[str, ...]") -> tuple[str, ...]:

@@ -2,17 +2,21 @@
 
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
-import sim
+from sim.cli.terminal import say, say_json, wrote
 from sim.errors import ArgumentError, OutputError
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+
     from sim.result.experiment import Precision
     from sim.run.backend import Backend
 
@@ -86,23 +90,120 @@ class Machine:
     engine: str = "auto"
 
 
-def machine_of(workers: int | None, dask: str | None, engine: str = "auto") -> Machine:
-    """Return where runs happen by the options of a command; reaches for the scheduler at once.
+@dataclass(frozen=True, slots=True)
+class Where:
+    """Options: where runs happen and on which engine."""
 
-    Raises
-    ------
-    ArgumentError
-        Both are given.
-    EngineError
-        The scheduler cannot be reached.
+    workers: Workers = None
+    dask: Dask = None
+    engine: EngineName = "auto"
+
+    def machine(self) -> Machine:
+        """Return where runs happen; reaches for the scheduler at once.
+
+        Raises
+        ------
+        ArgumentError
+            Both workers and a scheduler are given.
+        EngineError
+            The scheduler cannot be reached.
+        """
+        if self.dask is None:
+            return Machine(self.workers, self.engine)
+        if self.workers is not None:
+            raise ArgumentError("--workers", "must be left out beside --dask", self.workers)
+        from sim.run.backend import DaskBackend
+
+        return Machine(DaskBackend(self.dask), self.engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """Options stated over a scenario file: values, and the seed."""
+
+    seed: Seed = None
+    sets: Sets = None
+
+    def overrides(self, plans: Sequence[str] | None = None) -> list[str]:
+        """Return them as `key.path=value`, with plans in place of those that no option names."""
+        stated = {field.name: getattr(self, field.name) for field in fields(self)}
+        return overrides(**stated | {"plans": stated.get("plans") or plans})
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated(Drawn):
+    """Those, and the number of runs."""
+
+    replications: Replications = None
+
+
+@dataclass(frozen=True, slots=True)
+class Study(Repeated):
+    """Those, and the warm-up."""
+
+    warmup: Warmup = None
+
+
+@dataclass(frozen=True, slots=True)
+class Planned(Study):
+    """Those, and the plans."""
+
+    plans: Plans = None
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """Options: what is printed, and the folder that is written."""
+
+    as_json: AsJson = False
+    out: Out = None
+
+    def show(
+        self, summary: Callable[[], dict[str, Any]], parts: "Callable[[], Iterable[RenderableType]]"
+    ) -> None:
+        """Print a summary as JSON, or texts and tables, and where the report is."""
+        if self.as_json:
+            say_json(summary())
+        else:
+            say(*parts())
+        if self.out is not None:
+            wrote(self.out, as_json=self.as_json)
+
+
+KEYWORD_ONLY = Parameter.KEYWORD_ONLY
+
+
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Return a command whose options are the fields of the groups among a function's parameters.
+
+    A group is a dataclass such as `Where`. The command line shows its fields where the group stands.
     """
-    if dask is None:
-        return Machine(workers, engine)
-    if workers is not None:
-        raise ArgumentError("--workers", "must be left out beside --dask", workers)
-    from sim.run.backend import DaskBackend
+    groups: dict[str, Any] = {}
+    parameters = []
+    for name, parameter in signature(function).parameters.items():
+        if is_dataclass(parameter.annotation):
+            groups[name] = parameter.annotation
+            hints = get_type_hints(parameter.annotation, include_extras=True)
+            parameters += [
+                Parameter(
+                    field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=hints[field.name]
+                )
+                for field in fields(parameter.annotation)
+            ]
+        else:
+            parameters.append(parameter.replace(kind=KEYWORD_ONLY))
 
-    return Machine(DaskBackend(dask), engine)
+    @wraps(function)
+    def called(**given: Any) -> None:
+        taken = {
+            name: group(**{field.name: given.pop(field.name) for field in fields(group)})
+            for name, group in groups.items()
+        }
+        function(**given, **taken)
+
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
+    called.__annotations__ = {one.name: one.annotation for one in parameters}
+    return called
 
 
 DEGREE = re.compile(r"(\w+?)_max_(\d+)")
@@ -158,11 +259,12 @@ def precision_of(text: str | None, figure: str | None, most: int | None) -> "Pre
     match = PERCENT.fullmatch(text.strip())
     if match is None or not 0 < float(match[1]) < 100:
         raise ArgumentError("--precision", "must be a percentage such as 2%", text)
+    from sim.result.experiment import Precision
     from sim.scenario.slo import METRICS
 
     if figure is not None and figure not in METRICS:
         raise ArgumentError("--precision-figure", f"must be one of {', '.join(METRICS)}", figure)
-    chosen = sim.Precision(float(match[1]) / 100, figure or "latency_ms_mean")
+    chosen = Precision(float(match[1]) / 100, figure or "latency_ms_mean")
     if most is None:
         return chosen
     if most < chosen.least:

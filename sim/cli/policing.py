@@ -5,25 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import sim
 from sim.cli.answering import command_line, write_answer
 from sim.cli.levels import whole_levels
 from sim.cli.options import (
-    AsJson,
-    Dask,
-    EngineName,
-    Out,
-    Replications,
+    Output,
     ScenarioFile,
-    Seed,
-    Sets,
-    Warmup,
-    Workers,
-    machine_of,
-    overrides,
+    Study,
+    Where,
+    command,
     require_writable,
 )
-from sim.cli.terminal import json_text, progress, say, say_json, write, wrote
+from sim.cli.terminal import json_text, progress
 
 if TYPE_CHECKING:
     from sim.answers.policy import PolicyResult
@@ -32,8 +24,12 @@ POLICY_FILE = "policy.json"
 SLO_MISSED = 1
 
 
+@command
 def policy(
     file: ScenarioFile,
+    over: Study,
+    where: Where,
+    output: Output,
     active: Annotated[
         str | None,
         typer.Option(
@@ -46,15 +42,6 @@ def policy(
     write_to: Annotated[
         str | None, typer.Option("--write", metavar="FILE", help="Write the table that a service loads.")
     ] = None,
-    seed: Seed = None,
-    sets: Sets = None,
-    replications: Replications = None,
-    warmup: Warmup = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
-    as_json: AsJson = False,
-    out: Out = None,
 ) -> None:
     """Make the rule by load and hour, and simulate it.
 
@@ -65,12 +52,13 @@ def policy(
     """
     from sim.answers.policy import policy_for
     from sim.cli.show_policy import policy_parts
+    from sim.scenario import load_scenario
 
-    require_writable(out)
-    machine = machine_of(workers, dask, engine)
-    scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup))
+    require_writable(output.out)
+    machine = where.machine()
+    scenario = load_scenario(file, over.overrides())
     levels = whole_levels("--active", active) if active else ()
-    with progress(3 * scenario.experiment.replications, "runs", quiet=as_json) as report:
+    with progress(3 * scenario.experiment.replications, "runs", quiet=output.as_json) as report:
         result = policy_for(
             scenario,
             active=levels,
@@ -82,17 +70,11 @@ def policy(
     table = json_text(result.table.to_dict())
     if write_to is not None:
         write_table(write_to, table)
-    if out is not None:
-        command = command_line("policy", scenario, {"--active": active, "--slo": slo})
-        write_policy(out, result, table, command)
-    if as_json:
-        say_json(result.summary())
-    else:
-        say(*policy_parts(result))
-        if write_to is not None:
-            write(f"wrote {write_to}\n")
-    if out is not None:
-        wrote(out, as_json=as_json)
+    if output.out is not None:
+        line = command_line("policy", scenario, {"--active": active, "--slo": slo})
+        write_policy(output.out, result, table, line)
+    written = [] if write_to is None else [f"wrote {write_to}"]
+    output.show(result.summary, lambda: [*policy_parts(result), *written])
     if not result.meets_slo:
         raise typer.Exit(SLO_MISSED)
 

@@ -5,7 +5,6 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import sim
 from sim.errors import Fault, InputError
 
 if TYPE_CHECKING:
@@ -20,11 +19,13 @@ def read_all(files: Sequence[str], overrides: Sequence[str] = ()) -> "list[Scena
     InputError
         Every fault of every file; a fault of an override is told once.
     """
+    from sim.scenario import load_scenario
+
     scenarios: list[Scenario] = []
     faults: dict[str, Fault] = {}
     for file in files:
         try:
-            scenarios.append(sim.load_scenario(file, overrides))
+            scenarios.append(load_scenario(file, overrides))
         except InputError as error:
             faults |= {str(fault): fault for fault in error.faults}
     if faults:

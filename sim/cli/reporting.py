@@ -5,18 +5,11 @@ from typing import Annotated
 
 import typer
 
-import sim
 from sim.cli.options import (
-    AsJson,
-    Dask,
-    EngineName,
-    Out,
-    Replications,
-    Seed,
-    Sets,
-    Workers,
-    machine_of,
-    overrides,
+    Output,
+    Repeated,
+    Where,
+    command,
     require_writable,
 )
 from sim.cli.simulating import end_with_slo
@@ -24,18 +17,14 @@ from sim.cli.terminal import say_json, wrote
 from sim.errors import Fault, InputError
 
 
+@command
 def report(
     source: Annotated[
         str, typer.Argument(metavar="SCENARIO|DIR", help="Scenario file, or a folder that --out has written.")
     ],
-    out: Out = None,
-    seed: Seed = None,
-    sets: Sets = None,
-    replications: Replications = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
-    as_json: AsJson = False,
+    over: Repeated,
+    where: Where,
+    output: Output,
 ) -> None:
     """Write the report of a scenario, or of a folder of results.
 
@@ -46,19 +35,20 @@ def report(
     from sim.cli.folder import write_again
     from sim.cli.rerun import Rerun, read_rerun
     from sim.report.words import slug
+    from sim.scenario import load_scenario
 
-    stated = overrides(sets, seed, replications)
+    stated = over.overrides()
     if Path(source).is_dir():
         if stated:
             rule = "is a folder of results; --set and its like need a scenario"
             raise InputError(Fault(source, None, "", rule, has_value=False))
-        rerun, target = read_rerun(source), out or source
+        rerun, target = read_rerun(source), output.out or source
     else:
-        scenario = sim.load_scenario(source, stated)
-        rerun, target = Rerun("run", (scenario,), Given()), out or f"reports/{slug(scenario.name)}"
+        scenario = load_scenario(source, stated)
+        rerun, target = Rerun("run", (scenario,), Given()), output.out or f"reports/{slug(scenario.name)}"
     require_writable(target)
-    results = write_again(target, rerun, machine_of(workers, dask, engine), quiet=as_json)
-    if as_json:
+    results = write_again(target, rerun, where.machine(), quiet=output.as_json)
+    if output.as_json:
         say_json({"out": target, "report": str(Path(target) / "report.html")})
     else:
         wrote(target, as_json=False)

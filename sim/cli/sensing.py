@@ -4,23 +4,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-import sim
 from sim.cli.answering import command_line, write_answer
 from sim.cli.options import (
-    AsJson,
-    Dask,
-    EngineName,
-    Out,
-    Replications,
+    Output,
+    Repeated,
     ScenarioFile,
-    Seed,
-    Sets,
-    Workers,
-    machine_of,
-    overrides,
+    Where,
+    command,
     require_writable,
 )
-from sim.cli.terminal import progress, say, say_json, wrote
+from sim.cli.terminal import progress
 
 if TYPE_CHECKING:
     from sim.answers.sensitivity import Sensitivity
@@ -28,22 +21,18 @@ if TYPE_CHECKING:
 SIMULATED_VALUES = 20
 
 
+@command
 def sensitivity(
     file: ScenarioFile,
+    over: Repeated,
+    where: Where,
+    output: Output,
     active: Annotated[
         int | None, typer.Option(min=1, help="Active requests [default: the load's, else simulated]")
     ] = None,
     simulation: Annotated[
         bool, typer.Option("--simulation/--no-simulation", help="Failures and rates too, by simulation.")
     ] = True,
-    seed: Seed = None,
-    sets: Sets = None,
-    replications: Replications = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
-    as_json: AsJson = False,
-    out: Out = None,
 ) -> None:
     """Find the value of each input at which the verdict flips.
 
@@ -54,11 +43,12 @@ def sensitivity(
     """
     from sim.answers.sensitivity import sensitivities
     from sim.cli.show_sensitivity import sensitivity_parts
+    from sim.scenario import load_scenario
 
-    require_writable(out)
-    machine = machine_of(workers, dask, engine)
-    scenario = sim.load_scenario(file, overrides(sets, seed, replications))
-    with progress(SIMULATED_VALUES, "values", quiet=as_json) as report:
+    require_writable(output.out)
+    machine = where.machine()
+    scenario = load_scenario(file, over.overrides())
+    with progress(SIMULATED_VALUES, "values", quiet=output.as_json) as report:
         found = [
             sensitivities(
                 part,
@@ -70,15 +60,13 @@ def sensitivity(
             )
             for part in scenario.parts
         ]
-    if out is not None:
+    if output.out is not None:
         options = {"--active": active, "--no-simulation": not simulation}
-        write_sensitivity(out, found[0], command_line("sensitivity", scenario, options))
-    if as_json:
-        say_json({"workloads": [one.summary() for one in found]})
-    else:
-        say(*(line for one in found for line in sensitivity_parts(one)))
-    if out is not None:
-        wrote(out, as_json=as_json)
+        write_sensitivity(output.out, found[0], command_line("sensitivity", scenario, options))
+    output.show(
+        lambda: {"workloads": [one.summary() for one in found]},
+        lambda: (line for one in found for line in sensitivity_parts(one)),
+    )
 
 
 def write_sensitivity(out: str, found: "Sensitivity", command: str) -> None:

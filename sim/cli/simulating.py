@@ -1,140 +1,108 @@
 """`slotsim run`, `slotsim compare` and `slotsim verify`: scenarios simulated."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import typer
 
-import sim
 from sim.cli.options import (
     AnyScenarioFiles,
     AsJson,
     Curve,
-    Dask,
-    EngineName,
     KeepTables,
     Machine,
     MaxReplications,
-    Out,
+    Output,
+    Planned,
     Plans,
     PrecisionFigure,
     PrecisionText,
     Quick,
-    Replications,
+    Repeated,
     ScenarioFile,
     ScenarioFiles,
-    Seed,
-    Sets,
     Theory,
-    Warmup,
-    Workers,
-    machine_of,
-    overrides,
+    Where,
+    command,
     precision_of,
     require_writable,
 )
 from sim.cli.reading import read_all, read_different
-from sim.cli.terminal import complain, say, say_json, wrote
+from sim.cli.terminal import complain, say, say_json
 from sim.errors import ArgumentError, CheckError
 
 if TYPE_CHECKING:
+    from sim.cli.experiments import Given
     from sim.result.result import Result
 
 SLO_MISSED = 1
 THEORY_CONTRADICTED = 1
 
 
-def run(
-    file: ScenarioFile,
-    out: Out = None,
-    seed: Seed = None,
-    sets: Sets = None,
-    plans: Plans = None,
-    replications: Replications = None,
-    precision: PrecisionText = None,
-    precision_figure: PrecisionFigure = None,
-    max_replications: MaxReplications = None,
-    warmup: Warmup = None,
-    keep_tables: KeepTables = False,
-    curve: Curve = True,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
-    as_json: AsJson = False,
-) -> None:
-    """Simulate one scenario with all its plans."""
-    from sim.cli.experiments import Given, simulated
-    from sim.cli.show import run_parts
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Options: how precise a result has to be, and how much of it is kept."""
 
-    require_writable(out)
-    machine = machine_of(workers, dask, engine)
-    given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
-    scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup, plans))
-    result = simulated(scenario, given, machine, quiet=as_json)
-    if out is not None:
+    precision: PrecisionText = None
+    precision_figure: PrecisionFigure = None
+    max_replications: MaxReplications = None
+    keep_tables: KeepTables = False
+    curve: Curve = True
+
+    def given(self) -> "Given":
+        """Return what a simulation is given beside its scenario."""
+        from sim.cli.experiments import Given
+
+        precision = precision_of(self.precision, self.precision_figure, self.max_replications)
+        return Given(precision, self.keep_tables, self.curve)
+
+
+@command
+def run(file: ScenarioFile, over: Planned, kept: Kept, where: Where, output: Output) -> None:
+    """Simulate one scenario with all its plans."""
+    from sim.cli.experiments import simulated
+    from sim.cli.show import run_parts
+    from sim.scenario import load_scenario
+
+    require_writable(output.out)
+    machine, given = where.machine(), kept.given()
+    scenario = load_scenario(file, over.overrides())
+    result = simulated(scenario, given, machine, quiet=output.as_json)
+    if output.out is not None:
         from sim.cli.folder import write_run
 
-        write_run(out, result, given, machine, quiet=as_json)
-    if as_json:
-        say_json(result.summary())
-    else:
-        say(*run_parts(result))
-    if out is not None:
-        wrote(out, as_json=as_json)
+        write_run(output.out, result, given, machine, quiet=output.as_json)
+    output.show(result.summary, lambda: run_parts(result))
     end_with_slo([result])
 
 
-def compare(
-    files: ScenarioFiles,
-    out: Out = None,
-    seed: Seed = None,
-    sets: Sets = None,
-    plans: Plans = None,
-    replications: Replications = None,
-    precision: PrecisionText = None,
-    precision_figure: PrecisionFigure = None,
-    max_replications: MaxReplications = None,
-    warmup: Warmup = None,
-    keep_tables: KeepTables = False,
-    curve: Curve = True,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
-    as_json: AsJson = False,
-) -> None:
+@command
+def compare(files: ScenarioFiles, over: Planned, kept: Kept, where: Where, output: Output) -> None:
     """Simulate scenarios on the same draws and find the flip."""
-    from sim.cli.experiments import Given, compared
+    from sim.cli.experiments import compared
     from sim.cli.show_comparison import comparison_parts
 
-    require_writable(out)
-    machine = machine_of(workers, dask, engine)
-    given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
-    scenarios = read_different(files, overrides(sets, seed, replications, warmup, plans))
-    comparison = compared(scenarios, given, machine, quiet=as_json)
-    if out is not None:
+    require_writable(output.out)
+    machine, given = where.machine(), kept.given()
+    scenarios = read_different(files, over.overrides())
+    comparison = compared(scenarios, given, machine, quiet=output.as_json)
+    if output.out is not None:
         from sim.cli.folder import write_comparison
 
-        write_comparison(out, comparison, given, machine, quiet=as_json)
-    if as_json:
-        say_json(comparison.summary())
-    else:
-        say(*comparison_parts(comparison))
-    if out is not None:
-        wrote(out, as_json=as_json)
+        write_comparison(output.out, comparison, given, machine, quiet=output.as_json)
+    output.show(comparison.summary, lambda: comparison_parts(comparison))
     end_with_slo(comparison.results)
 
 
+@command
 def verify(
+    over: Repeated,
+    where: Where,
     files: AnyScenarioFiles = None,
     theory: Theory = False,
     quick: Quick = False,
-    seed: Seed = None,
-    sets: Sets = None,
     plans: Plans = None,
-    replications: Replications = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
     as_json: AsJson = False,
 ) -> None:
     """Simulate scenarios and show what the checks found.
@@ -142,10 +110,9 @@ def verify(
     With --theory the simulator is held against queueing theory instead.
     """
     if theory:
-        refuse_beside_theory(
-            files, {"--seed": seed, "--set": sets, "--plan": plans, "--replications": replications}
-        )
-        verify_theory(quick, machine_of(workers, dask, engine), as_json=as_json)
+        stated = {"--seed": over.seed, "--set": over.sets, "--replications": over.replications}
+        refuse_beside_theory(files, {**stated, "--plan": plans})
+        verify_theory(quick, where.machine(), as_json=as_json)
         return
     if quick:
         raise ArgumentError("--quick", "must come with --theory", quick)
@@ -153,8 +120,8 @@ def verify(
         raise ArgumentError("SCENARIO", "must be given, or --theory", None)
     from sim.cli.show_checks import checks_parts, checks_summary, verified
 
-    scenarios = read_all(files, overrides(sets, seed, replications, plans=plans))
-    outcomes = verified(scenarios, machine_of(workers, dask, engine), quiet=as_json)
+    scenarios = read_all(files, over.overrides(plans))
+    outcomes = verified(scenarios, where.machine(), quiet=as_json)
     if as_json:
         say_json(checks_summary(outcomes))
     else:

@@ -4,24 +4,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-import sim
 from sim.cli.answering import command_line, varied, write_answer
 from sim.cli.options import (
-    AsJson,
-    Dask,
-    EngineName,
-    Out,
-    Replications,
+    Output,
     ScenarioFile,
-    Seed,
-    Sets,
-    Warmup,
-    Workers,
-    machine_of,
-    overrides,
+    Study,
+    Where,
+    command,
     require_writable,
 )
-from sim.cli.terminal import progress, say, say_json, wrote
+from sim.cli.terminal import progress
 
 if TYPE_CHECKING:
     from sim.answers.size import Sizing
@@ -52,23 +44,18 @@ MostReplications = Annotated[
 ]
 
 
+@command
 def size(
     file: ScenarioFile,
     vary: Vary,
+    over: Study,
+    where: Where,
+    output: Output,
     slo: Rules = None,
     plan: OnePlan = None,
     largest: Largest = False,
     slot_price: SlotPrice = None,
     max_replications: MostReplications = 160,
-    seed: Seed = None,
-    sets: Sets = None,
-    replications: Replications = None,
-    warmup: Warmup = None,
-    workers: Workers = None,
-    dask: Dask = None,
-    engine: EngineName = "auto",
-    as_json: AsJson = False,
-    out: Out = None,
 ) -> None:
     """Find the fewest slots, or the most load, that keep an SLO.
 
@@ -79,12 +66,13 @@ def size(
     """
     from sim.answers.size import size as find
     from sim.cli.show_size import size_parts
+    from sim.scenario import load_scenario
 
-    require_writable(out)
-    machine = machine_of(workers, dask, engine)
+    require_writable(output.out)
+    machine = where.machine()
     path, values = varied("--vary", vary)
-    scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup))
-    with progress(FIRST_RUNS, "runs", quiet=as_json) as report:
+    scenario = load_scenario(file, over.overrides())
+    with progress(FIRST_RUNS, "runs", quiet=output.as_json) as report:
         sizing = find(
             scenario,
             path,
@@ -98,7 +86,7 @@ def size(
             engine=machine.engine,
             progress=report,
         )
-    if out is not None:
+    if output.out is not None:
         options = {
             "--vary": vary,
             "--slo": slo,
@@ -107,13 +95,8 @@ def size(
             "--slot-price": slot_price,
             "--max-replications": max_replications,
         }
-        write_size(out, sizing, command_line("size", scenario, options))
-    if as_json:
-        say_json(sizing.summary())
-    else:
-        say(*size_parts(sizing))
-    if out is not None:
-        wrote(out, as_json=as_json)
+        write_size(output.out, sizing, command_line("size", scenario, options))
+    output.show(sizing.summary, lambda: size_parts(sizing))
     if sizing.answer is None:
         raise typer.Exit(NOT_FOUND)
 
