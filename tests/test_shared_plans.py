@@ -43,7 +43,7 @@ def on(providers: dict[str, Any], branches: list[dict[str, Any]] | None = None, 
 
 
 def latencies_ms(run: SharedRun) -> list[float]:
-    return (run.out.latency_ns / 1_000_000).tolist()
+    return [ns / 1_000_000 for ns in run.out.latency_ns.tolist()]
 
 
 @ENGINES
@@ -135,7 +135,7 @@ def test_arithmetic_goes_by_the_providers_that_are_called() -> None:
     assert slots_of(apart) == ("providers.middle.concurrency", 3)
     assert setting_of(apart, 2).evaluation().decision == "keep-serial"
     slots = next(one for one in arithmetic_inputs(apart, 2) if one.name == "slots")
-    assert (slots.path, slots.value) == ("providers.middle.concurrency", 3)
+    assert (slots.path, int(slots.value)) == ("providers.middle.concurrency", 3)
     # More than the 20 slots of the other provider change nothing.
     assert [slots.changed(value).slots for value in (slots.value + 1, slots.value + 30)] == [4, 20]
 
@@ -158,7 +158,7 @@ def test_a_scenario_says_what_all_of_its_providers_are() -> None:
 
 
 def checked(one: SharedInput, out: SharedOutput) -> list[bool]:
-    return wrong_plans(one, out, shared_timeline(one, out)).tolist()
+    return [bool(broken) for broken in wrong_plans(one, out, shared_timeline(one, out))]
 
 
 def test_a_plan_that_was_not_due_is_found() -> None:
