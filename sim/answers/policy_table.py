@@ -62,7 +62,7 @@ class PolicyTable:
             "slotsim_version": version("slotsim"),
             "workflow": self.scenario.workflow.name,
             "slots": self.slots,
-            "allocation": self.scenario.provider.allocation,
+            "allocation": ", ".join(allocations(self.scenario)),
             "hours": [hours_summary(one) for one in self.hours],
         }
 
@@ -121,7 +121,12 @@ def checked(scenario: Scenario) -> tuple[int, Sequence[PriceWindow]]:
             raise ArgumentError(
                 "prices", "must be the same at every provider for a policy", len(provider.prices)
             )
-    return min(provider.concurrency for provider in providers), providers[0].prices
+    return scenario.shared_slots, providers[0].prices
+
+
+def allocations(scenario: Scenario) -> list[str]:
+    """Return who gets a free slot at the providers that the branches call, each rule once."""
+    return sorted({provider.allocation for provider in scenario.branch_providers.values()})
 
 
 def ratio_at(windows: Sequence[PriceWindow], hour: float) -> float:
@@ -179,7 +184,7 @@ def share_levels(
         if one.decision != MERGE:
             yield PolicyLevel(active_from, active_to, "serial", 1, one.reason)
         else:
-            capped = share if scenario.provider.allocation == "fair_share" else most
+            capped = share if allocations(scenario) == ["fair_share"] else most
             yield PolicyLevel(active_from, active_to, "parallel", min(capped, degree), one.reason)
 
 

@@ -79,7 +79,7 @@ def setting_of(scenario: Scenario, active: int) -> Setting:
     """Return what the arithmetic decides on at a number of active requests."""
     return Setting(
         scenario.parallel_plan(1),
-        scenario.provider.concurrency,
+        scenario.shared_slots,
         active,
         scenario.criteria.max_micros_per_saved_ms,
         scenario.criteria.min_marginal_gain_ratio,
@@ -224,15 +224,26 @@ def criteria_inputs(setting: Setting) -> Iterator[Input]:
 def load_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
     """Yield active requests and slots."""
     path = key(scenario, "load.active_requests") if isinstance(scenario.load, ClosedLoad) else ACTIVE
-    active, slots = Fraction(setting.active), Fraction(setting.slots)
-    most = Fraction(MOST_USERS)
+    active, most = Fraction(setting.active), Fraction(MOST_USERS)
     yield Input(
         "active requests", path, "", active, ONE, most, ONE, lambda value: replace(setting, active=int(value))
     )
-    name = next(iter(scenario.providers))
-    provider = "provider" if scenario.stated_provider is not None else f"providers.{name}"
-    path = f"{provider}.concurrency"
-    yield Input("slots", path, "", slots, ONE, most, ONE, lambda value: replace(setting, slots=int(value)))
+    yield slots_input(scenario, setting)
+
+
+def slots_input(scenario: Scenario, setting: Setting) -> Input:
+    """Return the slots of the tightest provider; those of the next one limit what more of them can do."""
+    name = scenario.tightest_provider
+    one = scenario.providers[name]
+    steps = [step.concurrency for step in one.concurrency_steps]
+    called = scenario.branch_providers.items()
+    others = [provider.most_concurrency for other, provider in called if other != name]
+
+    def with_slots(value: Fraction) -> Setting:
+        return replace(setting, slots=min([max([int(value), *steps]), *others]))
+
+    path, now, most = scenario.concurrency_path(name), Fraction(one.concurrency), Fraction(MOST_USERS)
+    return Input("slots", path, "", now, ONE, most, ONE, with_slots)
 
 
 ACTIVE = "active_requests"

@@ -239,10 +239,9 @@ class Search:
 
 
 def slots_of(scenario: Scenario) -> tuple[str, int]:
-    """Return the key path of the first provider's slots, and how many it has."""
-    name = next(iter(scenario.providers))
-    path = "provider" if scenario.stated_provider is not None else f"providers.{name}"
-    return f"{path}.concurrency", scenario.provider.concurrency
+    """Return the key path of the slots of the tightest provider, and how many it has."""
+    name = scenario.tightest_provider
+    return scenario.concurrency_path(name), scenario.providers[name].concurrency
 
 
 def point(candidate: Candidate) -> SizePoint:

@@ -10,6 +10,7 @@ from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
 from sim.check.replay import check_isolated_replay
 from sim.check.report import CheckReport, Tally
 from sim.check.shared_grants import walk_provider
+from sim.check.shared_plans import wrong_plans
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
 from sim.contract.plain import BoolArray
@@ -51,6 +52,9 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
         if broken.any():
             raise shared_violation(out, int(np.argmax(broken)), rule)
     line = shared_timeline(given, out)
+    unplanned = wrong_plans(given, out, line)
+    if unplanned.any():
+        raise shared_violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
     check_grants(given, out, line)
     exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
     return CheckReport(

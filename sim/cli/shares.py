@@ -47,7 +47,7 @@ def shares(scenario: Scenario, active: int | None, slots: int | None) -> list[Sh
     levels = [active] if active is not None else users(scenario)
     if not levels:
         return list(every_share(scenario))
-    total = scenario.provider.concurrency
+    total = scenario.shared_slots
     return [Share(level, level, evaluate(scenario, fair_concurrency(total, level))) for level in levels]
 
 
@@ -63,7 +63,7 @@ def users(scenario: Scenario) -> list[int]:
 
 def every_share(scenario: Scenario) -> Iterator[Share]:
     """Yield each share from the greatest that makes a difference down to one slot, and where it holds."""
-    total = scenario.provider.concurrency
+    total = scenario.shared_slots
     most = min(total, len(scenario.workflow.branches))
     for slots in range(most, 0, -1):
         active_from = 1 if slots == most else total // (slots + 1) + 1

@@ -47,8 +47,7 @@ def header(result: Result) -> str:
     if result.replications == 1 and not result.deterministic:
         runs = "1 replication, so no intervals"
     return (
-        f"{scenario.name} ({scenario.path}): {scenario.provider.concurrency:,} slots "
-        f"{scenario.provider.allocation}; load {load_words(scenario)}; {runs}; "
+        f"{scenario.name} ({scenario.path}): {scenario.slots_words}; load {load_words(scenario)}; {runs}; "
         f"seed {scenario.experiment.seed}; engine {result.engine}"
     )
 

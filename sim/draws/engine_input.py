@@ -51,14 +51,17 @@ def engine_load(scenario: Scenario, draws: Draws) -> OpenArrivals | ClosedUsers:
 
 
 def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
-    """Return, for each fair share k (bool[slots + 1]), whether the plan runs a request in parallel."""
-    slots = scenario.provider.concurrency
+    """Return, for each fair share k that there can be, whether the plan runs a request in parallel.
+
+    bool[slots + 1], with the most slots that any provider has at any time.
+    """
+    slots = scenario.most_slots
     if isinstance(plan, TabledChoice):
         return share_table(plan.hours[0][1], slots)
     if plan.plan != "adaptive":
         return np.full(slots + 1, plan.plan != "serial", dtype=np.bool_)
     # More slots than branches change nothing, so a thousand slots cost no more than a few.
-    most = min(slots, len(scenario.workflow.branches), plan.max_degree or slots)
+    most = min(scenario.shared_slots, len(scenario.workflow.branches), plan.max_degree or slots)
     merges = [False] + [evaluate(scenario, share).decision == MERGE for share in range(1, most + 1)]
     return share_table(merges[1:], slots)
 

@@ -105,7 +105,7 @@ def arithmetic_decisions(scenario: Scenario, plans: Sequence[PlanResult]) -> tup
         levels = sorted({step.active_requests for step in load.steps if step.active_requests})
     else:
         levels = [max(1, round(plans[0].estimates["active_requests_mean"].mean))]
-    slots = scenario.provider.concurrency
+    slots = scenario.shared_slots
     return tuple(
         ArithmeticDecision(active, evaluate(scenario, fair_concurrency(slots, active))) for active in levels
     )

@@ -68,7 +68,8 @@ def _label(
     deterministic = is_deterministic(scenario)
     if all(is_closed(part) for part in scenario.parts):
         return closed_stability(_mean(one["utilisation"] for one in figures), deterministic)
-    slots = sum(provider.concurrency for provider in scenario.providers.values())
+    called = {name for part in scenario.parts for name in part.used_providers}
+    slots = sum(scenario.providers[name].concurrency for name in called)
     return open_stability(erlangs, slots, backlogs, deterministic)
 
 

@@ -3,11 +3,13 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 
 from sim.plan.criteria import MERGE, Verdict, judge, recommend_degree
 from sim.scenario import Scenario
 from sim.statistics.interval import Difference, paired_difference
 from sim.statistics.percentile import Missing
+from sim.units import Number, exact
 
 UNDECIDED = "undecided"
 Figure = float | Missing
@@ -86,20 +88,32 @@ def measured_decision(
     return MeasuredDecision(UNDECIDED, difference, extra_cost_micros, verdict, flips_at, more, reason)
 
 
+def cache_price_ratio(scenario: Scenario) -> Number | None:
+    """Return the price of a token that a cache serves, as a share of the full one; None without a cache.
+
+    The mean over the branches that carry the shared context to a provider with a cache.
+    """
+    branches = scenario.workflow.branches
+    carrying = [branch for branch in branches if branch.carries_shared_context] or branches
+    caches = [scenario.provider_of(branch).prefix_cache for branch in carrying]
+    ratios = [exact(cache.read_price_ratio) for cache in caches if cache is not None]
+    return Fraction(sum(ratios), len(ratios)) if ratios else None
+
+
 class Judge:
     """The four criteria as a function of the saving alone."""
 
     def __init__(
         self, scenario: Scenario, extra_cost_micros: float, prefix_reuse_ratio: float | None
     ) -> None:
-        # Queueing is in the measured saving already, so all of the provider's slots are at hand.
-        self.plan = scenario.parallel_plan(scenario.provider.concurrency)
-        cache = scenario.provider.prefix_cache
-        if cache is not None and prefix_reuse_ratio is not None:
+        # Queueing is in the measured saving already, so all slots that its branches can use are at hand.
+        self.plan = scenario.parallel_plan(scenario.slots_at_hand)
+        read_price_ratio = cache_price_ratio(scenario)
+        if read_price_ratio is not None and prefix_reuse_ratio is not None:
             self.plan = replace(
                 self.plan,
                 prefix_reuse_ratio=prefix_reuse_ratio,
-                cached_input_price_ratio=cache.read_price_ratio,
+                cached_input_price_ratio=read_price_ratio,
             )
         self.degree = recommend_degree(self.plan, scenario.criteria.min_marginal_gain_ratio)
         self.limit = scenario.criteria.max_micros_per_saved_ms

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
 from sim.check import CheckReport
 from sim.check.shared import check_shared
 from sim.contract.run import (
@@ -72,35 +70,30 @@ def shared_input_of(
 ) -> SharedInput:
     """Return what the engine needs to run a scenario's workloads on its providers."""
     providers = tuple(provider_input(scenario, name) for name in scenario.providers)
-    most_slots = max(provider.most_slots for provider in providers)
     workloads = (
-        workload_input(part, part.fixed_plan or plan, replication, most_slots, requests)
-        for part in scenario.parts
+        workload_input(part, part.fixed_plan or plan, replication, requests) for part in scenario.parts
     )
     return SharedInput(tuple(workloads), providers)
 
 
-def workload_input(
-    part: Scenario, plan: PlanChoice, replication: int, most_slots: int, requests: int | None
-) -> WorkloadInput:
+def workload_input(part: Scenario, plan: PlanChoice, replication: int, requests: int | None) -> WorkloadInput:
     """Return one workload's draws and rules: what it would be alone, and what sharing adds."""
     draws = draw(part, replication, requests)
     alone = engine_input(part, plan, draws)
     streams = Streams(part.experiment.seed, replication, part.part_name)
     names = list(part.providers)
     calls_to = [names.index(branch.provider or names[0]) for branch in part.workflow.branches]
-    beyond = max(0, most_slots + 1 - len(alone.runs_parallel_at))
     return WorkloadInput(
         service_ns=alone.service_ns,
         join_ns=alone.join_ns,
         dependencies=alone.dependencies,
         serial_order=alone.serial_order,
-        runs_parallel_at=np.pad(alone.runs_parallel_at, (0, beyond), mode="edge"),
+        runs_parallel_at=alone.runs_parallel_at,
         load=alone.load,
         max_degree=plan.max_degree,
         join_holds_slot=part.workflow.join_holds_slot,
         warm_first=plan.plan == "warm_first",
-        daily_plans=daily_plans(part, plan, most_slots),
+        daily_plans=daily_plans(part, plan),
         provider=tuple(calls_to + [0] * part.workflow.join_holds_slot),
         priority=part.share.priority,
         weight=part.share.weight,
@@ -109,12 +102,13 @@ def workload_input(
     )
 
 
-def daily_plans(part: Scenario, plan: PlanChoice, most_slots: int) -> DailyPlans | None:
+def daily_plans(part: Scenario, plan: PlanChoice) -> DailyPlans | None:
     """Return the plans of a policy by the hour; None where the hour does not matter."""
     if not isinstance(plan, TabledChoice) or len(plan.hours) == 1:
         return None
     tables = tuple(
-        (s_to_ns(hour * SECONDS_PER_HOUR), share_table(merges, most_slots)) for hour, merges in plan.hours
+        (s_to_ns(hour * SECONDS_PER_HOUR), share_table(merges, part.most_slots))
+        for hour, merges in plan.hours
     )
     return DailyPlans(s_to_ns(part.experiment.start_hour * SECONDS_PER_HOUR), tables)
 

@@ -1,5 +1,6 @@
 """The keys of a scenario file, and what follows from them alone."""
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Annotated, Literal
 
@@ -75,13 +76,68 @@ class ScenarioKeys(Model):
         return self.provider if branch.provider is None else self.providers[branch.provider]
 
     @property
+    def branch_providers(self) -> dict[str, Provider]:
+        """The providers that its branches call, by name; not the one that only its join holds a slot of."""
+        first = next(iter(self.providers))
+        called = {branch.provider or first for branch in self.workflow.branches}
+        return {name: provider for name, provider in self.providers.items() if name in called}
+
+    @property
     def used_providers(self) -> dict[str, Provider]:
         """The providers that its calls go to, by name. A join that holds a slot holds the first's."""
-        first = next(iter(self.providers))
-        used = {branch.provider or first for branch in self.workflow.branches}
+        used = set(self.branch_providers)
         if self.workflow.join_holds_slot:
-            used.add(first)
+            used.add(next(iter(self.providers)))
         return {name: provider for name, provider in self.providers.items() if name in used}
+
+    @property
+    def tightest_provider(self) -> str:
+        """The name of the provider with the fewest slots among those that its branches call."""
+        called = self.branch_providers
+        return min(called, key=lambda name: (called[name].most_concurrency, name))
+
+    @property
+    def shared_slots(self) -> int:
+        """The slots that a fair share is part of, for arithmetic on one number of slots.
+
+        Those of the tightest provider; of slots that change, the most that there are at any time.
+        """
+        return self.providers[self.tightest_provider].most_concurrency
+
+    @property
+    def slots_at_hand(self) -> int:
+        """The slots that one request alone can use at once, at all providers that its branches call together.
+
+        At each no more than the branches that call it; of slots that change, the most at any time.
+        """
+        called = self.branch_providers
+        first = next(iter(self.providers))
+        branches = Counter(branch.provider or first for branch in self.workflow.branches)
+        return sum(min(provider.most_concurrency, branches[name]) for name, provider in called.items())
+
+    @property
+    def most_slots(self) -> int:
+        """The most slots that any provider has at any time."""
+        return max(provider.most_concurrency for provider in self.providers.values())
+
+    @property
+    def has_prefix_cache(self) -> bool:
+        """Whether a provider that its branches call has a cache of prompt prefixes."""
+        return any(provider.prefix_cache for provider in self.branch_providers.values())
+
+    @property
+    def slots_words(self) -> str:
+        """The slots of each provider and who gets them, in words."""
+        names = self.providers if len(self.providers) > 1 else {}
+        return " + ".join(
+            f"{f'{name}: ' if name in names else ''}{one.concurrency:,} slots {one.allocation}"
+            for name, one in self.providers.items()
+        )
+
+    def concurrency_path(self, provider: str) -> str:
+        """Return the key path of a provider's slots."""
+        at = "provider" if self.stated_provider is not None else f"providers.{provider}"
+        return f"{at}.concurrency"
 
     @property
     def is_plain(self) -> bool:

@@ -48,12 +48,14 @@ class Period:
 
 
 def read_profile(file: str, stated: Fault) -> tuple[FloatArray, FloatArray, float]:
-    """Return the window starts (s), their rates (1/s), and where the last window ends.
+    """Return the window starts (s), their rates (1/s), and where the last window ends; 0 without rows.
 
     The last window is as wide as the one before it.
     """
     table = read_table(file, {AT: AMOUNTS, RATE: AMOUNTS}, stated)
     at_s, rates = np.array(table.columns[AT]), np.array(table.columns[RATE])
+    if len(at_s) == 0:
+        return at_s, rates, 0.0
     falls = np.flatnonzero(np.diff(at_s) <= 0)
     if len(falls):
         row = int(falls[0]) + 1

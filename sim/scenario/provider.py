@@ -110,6 +110,11 @@ class Provider(Model):
         return min([self.concurrency, *(step.concurrency for step in self.concurrency_steps)])
 
     @property
+    def most_concurrency(self) -> int:
+        """The most slots that it has at any time."""
+        return max([self.concurrency, *(step.concurrency for step in self.concurrency_steps)])
+
+    @property
     def rejects(self) -> bool:
         """Whether it turns calls away that meet a limit."""
         return self.limits is not None and self.limits.on_limit == "reject"

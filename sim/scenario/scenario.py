@@ -45,9 +45,8 @@ class Scenario(ScenarioKeys):
 
     def __repr__(self) -> str:
         branches, plans = len(self.workflow.branches), ", ".join(choice.label for choice in self.plans)
-        provider = f"{self.provider.concurrency} slots {self.provider.allocation}"
         name = repr(self.name) if self._workload is None else f"{self.name!r}, {self.part_name!r}"
-        return f"Scenario({name}: {provider}, {branches} branches, {self.load.kind} load, {plans})"
+        return f"Scenario({name}: {self.slots_words}, {branches} branches, {self.load.kind} load, {plans})"
 
     __str__ = __repr__
 

@@ -124,9 +124,10 @@ def refuse(file: str, faults: Sequence[Fault]) -> None:
 
 def _positions(file: str, header: Sequence[str], names: Sequence[str]) -> list[int]:
     faults = []
+    shown = tuple(name for name in header if name.isprintable())
     for name in names:
         if name not in header:
-            close = nearest(name, tuple(header))
+            close = nearest(name, shown) if shown else ""
             faults.append(fault_in(file, 1, "", f"must have a column {name!r}{close}"))
         elif header.count(name) > 1:
             faults.append(fault_in(file, 1, "", f"must have only one column {name!r}"))

@@ -146,6 +146,9 @@ def _profile(reading: _Reading, load: ProfileLoad) -> RateTable | None:
         if found is None:
             return None
         at_s, rates, end_s = found
+        if len(at_s) == 0:
+            reading.fault(("load", "file"), "must name a file with rows", load.file)
+            return None
     outside = list(_outside(load, float(at_s[0]), end_s))
     for key, rule, value in outside:
         reading.fault(("load", key), rule, value)

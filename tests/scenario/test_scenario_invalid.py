@@ -237,3 +237,104 @@ def test_any_bytes_load_or_are_refused(content: bytes, tmp_path: Path) -> None:
     file = tmp_path / "bytes.yaml"
     file.write_bytes(content)
     assert all(line.startswith(str(tmp_path)) for line in refusal(file))
+
+
+TABLES = {
+    # kind of table: (its header, a row, the load, the duration, where the scenario names the file)
+    "profile": (
+        "window_start_s,requests_per_s",
+        "0,1",
+        "{kind: profile, file: table.csv, end_s: 10}",
+        "100",
+        "5: load.file",
+    ),
+    "trace": (
+        "at,tokens",
+        "0,5",
+        "{kind: trace, file: table.csv, format: csv, time_unit: s, columns: {timestamp: at}}",
+        "{distribution: trace, column: tokens}",
+        "5: load.file",
+    ),
+    "empirical": (
+        "ms,other",
+        "5,1",
+        "{kind: closed, active_requests: 1, requests: 3}",
+        "{distribution: empirical, file: table.csv, column: ms}",
+        "4: workflow.branches[0].duration_ms.file",
+    ),
+}
+WITHOUT_ROWS = "must name a file with rows (got 'table.csv')"
+
+
+def read_with(folder: Path, kind: str, content: bytes | None) -> list[str]:
+    """Return what is said of a table with this content, or of a folder in its place; without the folder."""
+    _, _, load, duration, _ = TABLES[kind]
+    table, file = folder / "table.csv", folder / "scenario.yaml"
+    if content is None:
+        table.mkdir()
+    else:
+        table.write_bytes(content)
+    file.write_text(
+        "schema_version: 1\nname: reads\nprovider: {concurrency: 2}\n"
+        f"workflow: {{name: w, branches: [{{id: a, duration_ms: {duration}}}]}}\nload: {load}\n"
+    )
+    return [line.replace(f"{folder}/", "") for line in refusal(file)]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("", "table.csv:1: must start with a header line"),
+        ("\n\n  \n", "table.csv:1: must start with a header line"),
+        ("\ufeff", "table.csv:1: must start with a header line"),
+        ("HEADER", f"PLACE {WITHOUT_ROWS}"),
+        ("HEADER\n", f"PLACE {WITHOUT_ROWS}"),
+        ("HEADER\r\n", f"PLACE {WITHOUT_ROWS}"),
+        ("HEADER\n\n   \n\n", f"PLACE {WITHOUT_ROWS}"),
+        ("\ufeffHEADER\n", f"PLACE {WITHOUT_ROWS}"),
+        ("HEADER\n1\n", "table.csv:2: must have 2 values, as the header has (got '1')"),
+        ('HEADER\nROW\n"', "table.csv:3: must be CSV: unexpected end of data"),
+        (None, "PLACE cannot be read: Is a directory (got 'table.csv')"),
+    ],
+)
+def test_a_table_without_what_it_needs_is_refused(
+    kind: str, content: str | None, line: str, tmp_path: Path
+) -> None:
+    header, row, _, _, place = TABLES[kind]
+    data = None if content is None else content.replace("HEADER", header).replace("ROW", row).encode()
+    number, _, key = place.partition(" ")
+    expected = line.replace("PLACE", f"scenario.yaml:{number} {key}")
+    assert read_with(tmp_path, kind, data) == [expected]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize(("before", "line"), [(0, 1), (1, 2), (9_000, 9_001)])
+def test_a_table_that_is_not_utf8_is_refused_by_line(
+    kind: str, before: int, line: int, tmp_path: Path
+) -> None:
+    header, row, *_ = TABLES[kind]
+    good = [header, *[row] * 9_000][:before]
+    content = "".join(f"{one}\n" for one in good).encode() + b"\xe9\n"
+    assert read_with(tmp_path, kind, content) == [f"table.csv:{line}: must be UTF-8 text"]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_nul_byte_is_no_number_and_never_shown_as_it_is(kind: str, tmp_path: Path) -> None:
+    header, row, *_ = TABLES[kind]
+    (tmp_path / "cell").mkdir()
+    [said] = read_with(tmp_path / "cell", kind, f"{header}\n{row[0]}\0{row[1:]}\n".encode())
+    assert re.fullmatch(rf"table.csv:2: \w+ must be a .* \(got '{row[0]}\\x00'\)", said)
+    (tmp_path / "header").mkdir()
+    wanted = [name for name in header.split(",") if name != "other"]
+    assert read_with(tmp_path / "header", kind, b"\0\0\0\n") == [
+        f"table.csv:1: must have a column {name!r}" for name in wanted
+    ]
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_a_missing_column_is_named(kind: str, tmp_path: Path) -> None:
+    header = TABLES[kind][0].split(",")
+    missing, kept = (header[0], header[1]) if kind == "empirical" else (header[1], header[0])
+    said = f"table.csv:1: must have a column {missing!r}; one of {kept}"
+    assert read_with(tmp_path, kind, f"{kept}\n1\n".encode()) == [said]

@@ -303,6 +303,7 @@ def share_table(given: SharedInput, levels: int) -> IntArray:
     for index, one in enumerate(given.workloads):
         used = [one.provider_of(call) for call in range(one.calls_per_request)]
         table[used, index, kernels.USES] = 1
+        table[used[: one.branches], index, kernels.BRANCHES_USE] = 1
     for row, provider in zip(table, given.providers, strict=True):
         row[:, kernels.RESERVED] = provider.reserved or 0
         if provider.allocation == "priority":

@@ -162,6 +162,7 @@ BLOCKERS, DEPENDENTS, PROVIDER, OPTIONAL, TIMEOUT, HEDGE_AFTER, RESERVED_OUTPUT,
 # Columns of `World.shares`: what a provider knows of a workload.
 (
     USES,
+    BRANCHES_USE,
     RANK,
     RESERVED,
     HERE_BUSY,
@@ -172,7 +173,7 @@ BLOCKERS, DEPENDENTS, PROVIDER, OPTIONAL, TIMEOUT, HEDGE_AFTER, RESERVED_OUTPUT,
     WRITTEN_AT,
     FIRST_WRITE,
     SHARE_SIZE,
-) = range(11)
+) = range(12)
 
 # Columns of `World.meters`. Of fixed windows LEVEL counts what was admitted and SINCE the window.
 IS_BUCKET, UNIT, PER_NS, SCALE, CAPACITY, LEVEL, SINCE, METER_SIZE = range(8)
@@ -523,10 +524,10 @@ def begin(world: World, number: Int) -> None:
 
 @helper
 def chooses_parallel(world: World, index: Int) -> Int:
-    """Return whether (1) the plan runs a request in parallel at the smallest share of its providers."""
+    """Return whether (1) the plan runs a request in parallel, at the smallest fair share of its branches."""
     smallest: Int = NEVER
     for provider in range(world.providers.shape[0]):
-        if world.shares[provider, index, USES]:
+        if world.shares[provider, index, BRANCHES_USE]:
             smallest = min(smallest, share(world, provider, index))
     one = world.workloads[index]
     plan, time_ns = one[PLANS_FROM], (one[DAY_START] + world.state[NOW]) % DAY_NS

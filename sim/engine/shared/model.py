@@ -111,8 +111,8 @@ class SharedModel:
             self.providers[index].plan_dispatch()
 
     def chooses_parallel(self, workload: Workload) -> bool:
-        """Return whether the plan runs a request in parallel at the smallest fair share of its providers."""
-        share = min(self.providers[index].share(workload) for index in workload.uses)
+        """Return whether the plan runs a request in parallel, at the smallest fair share of its branches."""
+        share = min(self.providers[index].share(workload) for index in workload.branches_use)
         daily = workload.given.daily_plans
         table = workload.given.runs_parallel_at if daily is None else daily.at(self.env.now)
         return bool(table[share])

@@ -21,6 +21,7 @@ class Workload:
         self.serial = chain_graph(given.serial_order)
         self.parallel = dependency_graph([given.dependencies[branch] for branch in branches])
         self.uses = sorted({given.provider_of(call) for call in range(given.calls_per_request)})
+        self.branches_use = sorted({given.provider_of(branch) for branch in branches})
         self.join_ns: list[int] = given.join_ns.tolist()
         self.service_ns: list[list[int]] = given.service_ns.tolist()
         # Without faults a call can still be lost, to a limit that rejects it; the join needs all of them.

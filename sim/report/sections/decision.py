@@ -71,7 +71,7 @@ BASIS_WORDS = (
     "Measured: serial minus parallel mean latency as simulated, queueing for other requests' slots included. "
     "Arithmetic: one request alone at its mean times on its fair share of the slots. Parallel is merged "
     "only if all four criteria hold; where both plans were simulated the measured ones decide. They are "
-    "judged with all of the provider's slots at hand, since queueing is in the measured saving already. "
+    "judged with all slots at hand that its branches can use: queueing is in the measured saving already. "
     "Costs are those of a delivered request: what failed ones cost is paid by those that did not fail."
 )
 
@@ -172,11 +172,11 @@ def judged(basis: str, measured: MeasuredDecision, serial: Measured, other: Meas
 
 def arithmetic_basis(result: Result, at: ArithmeticDecision) -> str:
     """Return what the arithmetic was done for."""
-    share = fair_concurrency(result.scenario.provider.concurrency, at.active_requests)
+    share = fair_concurrency(result.scenario.shared_slots, at.active_requests)
     slots = "slot" if share == 1 else "slots"
     several = len(result.scenario.parts) > 1
     whose = f"{result.scenario.parts[0].part_name}, " if several else ""
-    cached = ", without its cache" if result.scenario.provider.prefix_cache else ""
+    cached = ", without its cache" if result.scenario.has_prefix_cache else ""
     return f"arithmetic, {whose}{at.active_requests:,} active on {share:,} {slots} each{cached}"
 
 
@@ -223,8 +223,7 @@ def price_drawing(results: Sequence[Result]) -> tuple[Block, ...]:
     priced: dict[object, Priced] = {}
     for result in results:
         # Where the provider has a cache, reuse is a result, and a write costs more than a copy.
-        has_cache = result.scenario.provider.prefix_cache is not None
-        for at in () if has_cache else result.decision.arithmetic:
+        for at in () if result.scenario.has_prefix_cache else result.decision.arithmetic:
             plan = result.scenario.parallel_plan(1)
             key = (plan, at.evaluation.saved_ms, result.scenario.criteria.max_micros_per_saved_ms)
             has_price = at.evaluation.saved_ms > 0 and carriers(plan) > 1 and plan.input_micros_per_ktok > 0
@@ -232,6 +231,6 @@ def price_drawing(results: Sequence[Result]) -> tuple[Block, ...]:
                 label = f"{result.scenario.name}, {ms(at.evaluation.saved_ms)} ms saved"
                 priced[key] = Priced(label, plan, at.evaluation)
     if not priced:
-        caches = any(result.scenario.provider.prefix_cache for result in results)
+        caches = any(result.scenario.has_prefix_cache for result in results)
         return (Paragraph(NO_RATIO if caches else NO_PRICE),)
     return (price_figure(tuple(priced.values()), results[0].scenario.criteria.max_micros_per_saved_ms),)

@@ -1,0 +1,43 @@
+"""The plan of every request held against the fair share at the instant at which it was due to be chosen."""
+
+import numpy as np
+
+from sim.check.shared_timeline import SharedTimeline
+from sim.contract.plain import BoolArray
+from sim.contract.run import DAY_NS, REJECTED, SharedInput, SharedOutput, WorkloadInput
+from sim.units import IntArray
+
+
+def wrong_plans(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> BoolArray:
+    """Return which requests did not run the plan of their fair share (bool[requests of the run]).
+
+    At an instant with a rejection the tables do not say whether a request was answered before or after the
+    plans of that instant were chosen; those requests are passed over.
+    """
+    unclear = np.unique(out.attempts.finish_ns[out.attempts.outcome == REJECTED])
+    broken = np.zeros(len(out.arrival_ns), dtype=np.bool_)
+    for index, workload in enumerate(given.workloads):
+        mine = np.flatnonzero((out.workload == index) & ~np.isin(out.arrival_ns, unclear))
+        arrival_ns = out.arrival_ns[mine]
+        share = smallest_share(workload, line, index)[line.at(arrival_ns)]
+        broken[mine] = out.ran_parallel[mine] != planned(workload, arrival_ns, share)
+    return broken
+
+
+def smallest_share(workload: WorkloadInput, line: SharedTimeline, index: int) -> IntArray:
+    """Return the smallest fair share at each instant, over the providers that the branches call."""
+    called = {workload.provider_of(branch) for branch in range(workload.branches)}
+    return np.asarray(np.min([line.share(index, provider) for provider in called], axis=0))
+
+
+def planned(workload: WorkloadInput, arrival_ns: IntArray, share: IntArray) -> BoolArray:
+    """Return whether requests that arrive at these instants, at these fair shares, are to run in parallel."""
+    daily = workload.daily_plans
+    if daily is None:
+        return np.asarray(workload.runs_parallel_at[share])
+    time_ns = (daily.start_ns + arrival_ns) % DAY_NS
+    parallel = np.zeros(len(share), dtype=np.bool_)
+    for from_ns, table in daily.tables:
+        later = time_ns >= from_ns
+        parallel[later] = table[share[later]]
+    return parallel
