@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 from sim.draws.drawing import expected_requests, is_deterministic
 from sim.engine import select_engine
@@ -12,6 +13,7 @@ from sim.result.experiment import WORTH_WORKERS, run_one
 from sim.result.measured_decision import UNDECIDED
 from sim.result.objective import MET, MISSED, NO_FIGURE, held, plan_to_hold, stability_of, subject_of
 from sim.result.plan_result import PlanResult, plan_result
+from sim.result.summary import plain
 from sim.run.backend import Backend, Workers, backend_for
 from sim.run.measure import Measured
 from sim.scenario import Scenario
@@ -52,6 +54,19 @@ class HeldRule:
     figure: Estimate
     verdict: str
     reason: str
+
+    def summary(self) -> dict[str, Any]:
+        """Return the rule as plain data, its figure with both ends of its interval."""
+        return {
+            "rule": str(self.rule),
+            "workload": self.workload,
+            "plan": self.plan,
+            "figure": plain(self.figure.mean),
+            "low": plain(self.figure.low),
+            "high": plain(self.figure.high),
+            "verdict": self.verdict,
+            "reason": self.reason,
+        }
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Scenarios beside each other: plans paired on the same draws, where the verdict flips, and its price."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from sim.answers.flip import Flip, find_flip
@@ -11,6 +11,7 @@ from sim.result.experiment import Precision, simulate
 from sim.result.measured_decision import UNDECIDED
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
+from sim.result.summary import difference_summary
 from sim.run.backend import Workers
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad
@@ -28,6 +29,16 @@ class PlanDifference:
     against: str
     figure: str
     difference: Difference
+
+    def summary(self) -> dict[str, Any]:
+        """Return the difference and what was compared as plain data."""
+        return {
+            "scenario": self.scenario,
+            "plan": self.plan,
+            "against": self.against,
+            "figure": self.figure,
+            **difference_summary(self.difference),
+        }
 
 
 @dataclass(frozen=True)
@@ -56,9 +67,16 @@ class Comparison:
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the tables as plain data."""
-        from sim.result.summary import comparison_summary  # noqa: PLC0415  a comparison is the stage before
-
-        return comparison_summary(self)
+        return {
+            "sentence": self.sentence,
+            "flip": asdict(self.flip) if self.flip else None,
+            "between_plans": [pair.summary() for pair in self.between_plans],
+            "between_scenarios": [pair.summary() for pair in self.between_scenarios],
+            "scenarios": {
+                name: result.summary()
+                for name, result in zip(result_names(self.results), self.results, strict=True)
+            },
+        }
 
     def __repr__(self) -> str:
         return (
@@ -100,6 +118,19 @@ def compare(
         flip=flip,
         sentence=flip_sentence(results, flip),
     )
+
+
+def result_names(results: Sequence[Result]) -> list[str]:
+    """Return the scenarios' names; equal ones with their file, and with a number where that is equal too."""
+    names = [result.scenario.name for result in results]
+    files = [
+        f"{name} ({result.scenario.path})" if names.count(name) > 1 else name
+        for name, result in zip(names, results, strict=True)
+    ]
+    return [
+        f"{file} {files[:place].count(file) + 1}" if files.count(file) > 1 else file
+        for place, file in enumerate(files)
+    ]
 
 
 def plan_differences(result: Result) -> list[PlanDifference]:

@@ -17,6 +17,7 @@ from sim.result.experiment import simulate
 from sim.result.measured_decision import UNDECIDED
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
+from sim.result.summary import plain
 from sim.run.backend import Workers, backend_for
 from sim.scenario import Scenario
 from sim.statistics.interval import FASTER, Estimate
@@ -41,6 +42,17 @@ class PlanFigure:
     bound_ms: float
     stability: str
 
+    def summary(self) -> dict[str, Any]:
+        """Return the latency as plain data."""
+        return {
+            "latency_ms_mean": plain(self.mean.mean),
+            "half_width_95": plain(self.mean.half_width),
+            "latency_ms_min": plain(self.least_ms),
+            "latency_ms_max": plain(self.greatest_ms),
+            "latency_ms_mean_at_least": plain(self.bound_ms),
+            "stability": self.stability,
+        }
+
 
 @dataclass(frozen=True)
 class Level:
@@ -64,6 +76,17 @@ class Level:
     best: str
     decision: str
     reason: str
+
+    def summary(self) -> dict[str, Any]:
+        """Return the level as plain data."""
+        return {
+            "allocation": self.allocation,
+            "value": self.value,
+            "best": self.best,
+            "decision": self.decision,
+            "reason": self.reason,
+            "plans": {label: figure.summary() for label, figure in self.plans.items()},
+        }
 
 
 @dataclass(frozen=True)
@@ -124,10 +147,15 @@ class FlipTable:
         return f"{levels[0].value:g} to {levels[-1].value:g}"
 
     def summary(self) -> dict[str, Any]:
-        """Return the table as plain data."""
-        from sim.result.summary import flip_summary  # noqa: PLC0415  a table is the stage before its summary
-
-        return flip_summary(self)
+        """Return the table level by level as plain data."""
+        return {
+            "scenario": self.scenario.name,
+            "scenario_sha256": self.scenario.digest,
+            "level": self.level,
+            "engine": self.engine,
+            "sentences": self.sentences(),
+            "levels": [level.summary() for level in self.levels],
+        }
 
     def __repr__(self) -> str:
         return f"<FlipTable of {self.scenario.name}: {'; '.join(self.sentences())}>"

@@ -12,6 +12,7 @@ from sim.draws.drawing import is_deterministic
 from sim.errors import ArgumentError
 from sim.result.objective import MET, SloVerdict, slo_verdict
 from sim.result.plan_result import PeriodResult, PlanResult, plan_result
+from sim.result.summary import difference_summary, plain, provenance, slo_summary
 from sim.run.backend import Workers
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
@@ -22,6 +23,16 @@ FIXED: tuple[PlanName, ...] = ("serial", "parallel")
 POLICY = "policy"
 ROUNDS_PER_LEVEL = 40
 MEAN = "latency_ms_mean"
+JUDGED_FIGURES = (
+    "requests",
+    "latency_ms_mean",
+    "latency_ms_p95",
+    "latency_ms_max",
+    "cost_micros_per_request",
+    "parallel_share",
+    "succeeded_share",
+)
+"""The figures that a policy is judged by, beside the shares of requests within a latency."""
 
 
 @dataclass(frozen=True)
@@ -41,6 +52,15 @@ class PolicyPeriod:
         """How much longer the policy takes than the better fixed plan, as a share; negative: less long."""
         best = self.figures[self.better_fixed][MEAN].mean
         return self.figures[POLICY][MEAN].mean / best - 1 if best else math.nan
+
+    def summary(self) -> dict[str, Any]:
+        """Return the period under each plan as plain data."""
+        return {
+            "period": self.name,
+            "better_fixed": self.better_fixed,
+            "above_better_share": plain(self.above_better_share),
+            "plans": {label: judged_figures(self.figures[label]) for label in (*FIXED, POLICY)},
+        }
 
 
 @dataclass(frozen=True)
@@ -83,10 +103,20 @@ class PolicyResult:
         return f"{rule_words(self.table)}: {worth_words(self.whole)}"
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        from sim.answers.summary import policy_summary  # noqa: PLC0415  the stage after this one
-
-        return policy_summary(self)
+        """Return the policy, and what it came to beside both fixed plans, as plain data."""
+        return {
+            **provenance(self.scenario),
+            "sentence": self.sentence,
+            "policy": self.table.to_dict(),
+            "whole": self.whole.summary(),
+            "periods": [one.summary() for one in self.periods],
+            "policy_minus_fixed_ms": {
+                label: difference_summary(each) for label, each in self.differences.items()
+            },
+            "beats_both": self.beats_both,
+            "slo": [slo_summary(one) for one in self.slo],
+            "meets_slo": self.meets_slo if self.slo else None,
+        }
 
     def __repr__(self) -> str:
         return f"<PolicyResult of {self.scenario.name}: {self.sentence}>"
@@ -192,6 +222,15 @@ def period_of(plans: Sequence[PlanResult], place: int) -> PolicyPeriod:
     each: list[PeriodResult] = [plan.periods[place] for plan in plans]
     figures = {plan.label: period.estimates for plan, period in zip(plans, each, strict=True)}
     return PolicyPeriod(each[0].period.name, figures)
+
+
+def judged_figures(figures: dict[str, Estimate]) -> dict[str, Any]:
+    """Return the figures of a plan that a policy is judged by."""
+    return {
+        name: plain(figure.mean)
+        for name, figure in figures.items()
+        if name in JUDGED_FIGURES or name.startswith("share_within_")
+    }
 
 
 def rule_words(table: PolicyTable) -> str:

@@ -4,7 +4,7 @@ Where the plan arithmetic decides they are exact. What it does not know, such as
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 from functools import cache
 from typing import Any
@@ -14,6 +14,7 @@ from sim.answers.sensitivity_inputs import ACTIVE, Input, Setting, arithmetic_in
 from sim.answers.simulated_inputs import Judged, Simulated, judged_scenario, simulated_inputs
 from sim.errors import ArgumentError
 from sim.plan.criteria import MERGE
+from sim.result.summary import plain, provenance
 from sim.run.backend import Workers
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
@@ -84,6 +85,16 @@ class InputSensitivity:
         less, more = self.less.micros_per_saved_ms, self.more.micros_per_saved_ms
         return 0.0 if less is None or more is None else abs(more - less)
 
+    def summary(self) -> dict[str, Any]:
+        """Return the input as plain data."""
+        return {
+            **{name: getattr(self, name) for name in ("name", "path", "unit", "basis", "value")},
+            "flips": [asdict(flip) for flip in self.flips],
+            "latency_flips": [asdict(flip) for flip in self.latency_flips],
+            "less": {name: plain(value) for name, value in asdict(self.less).items()},
+            "more": {name: plain(value) for name, value in asdict(self.more).items()},
+        }
+
 
 @dataclass(frozen=True)
 class Sensitivity:
@@ -116,10 +127,20 @@ class Sensitivity:
         return {key: one for one in self.inputs for key in (one.path, one.name)}[name]
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        from sim.answers.summary import sensitivity_summary  # noqa: PLC0415  the stage after this one
-
-        return sensitivity_summary(self)
+        """Return every input as plain data, those that move the saving most first."""
+        order = {id(one): place for place, one in enumerate(self.by_swing)}
+        inputs = sorted(self.inputs, key=lambda one: order.get(id(one), len(order)))
+        return {
+            **provenance(self.scenario),
+            "workload": self.scenario.part_name,
+            "active_requests": self.active_requests,
+            "decision": self.base.decision,
+            "saved_ms": self.base.saved_ms,
+            "micros_per_saved_ms": self.base.micros_per_saved_ms,
+            "simulated_decision": self.simulated.decision if self.simulated else None,
+            "notes": list(self.notes),
+            "inputs": [one.summary() for one in inputs],
+        }
 
     def __repr__(self) -> str:
         return f"<Sensitivity of {self.scenario.name}: {self.base.decision}, {len(self.inputs)} inputs>"

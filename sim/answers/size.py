@@ -14,6 +14,7 @@ from sim.answers.candidate import Asked, runner_for
 from sim.answers.size_search import FOUND, GRID, NONE, Anomaly, NextSlot, Number, Search, SizePoint
 from sim.errors import ArgumentError
 from sim.result.objective import MET
+from sim.result.summary import provenance
 from sim.run.backend import Workers
 from sim.scenario import Scenario
 from sim.scenario.rules import scope_fault
@@ -82,10 +83,30 @@ class Sizing:
         return meeting[-1] if meeting else None
 
     def summary(self) -> dict[str, Any]:
-        """Return it as plain data."""
-        from sim.answers.summary import sizing_summary  # noqa: PLC0415  the stage after this one
-
-        return sizing_summary(self)
+        """Return the answer, the curve, and what they took as plain data."""
+        return {
+            **provenance(self.scenario),
+            "vary": self.path,
+            "from": min(self.values),
+            "to": max(self.values),
+            "candidates": len(self.values),
+            "wanted": "largest" if self.largest else "smallest",
+            "rules": [str(rule) for _, rule in self.asked.rules],
+            "plan": self.asked.plan,
+            "status": self.status,
+            "answer": self.answer,
+            "safe_from": self.safe_from,
+            "sentence": self.sentence,
+            "by_theory": self.by_theory,
+            "in_doubt": list(self.in_doubt),
+            "anomalies": [anomaly.summary() for anomaly in self.anomalies],
+            "next_slot": self.next_slot.summary() if self.next_slot else None,
+            "curve": [point.summary() for point in self.points],
+            "confidence": CONFIDENCE,
+            "confidence_of_one_look": self.asked.confidence,
+            "most_replications": self.most_replications,
+            "runs": self.runs,
+        }
 
     def __repr__(self) -> str:
         return f"<Sizing of {self.scenario.name}: {self.sentence}>"

@@ -16,6 +16,7 @@ from sim.answers.candidate import Asked, Candidate, HeldRule, Runner
 from sim.answers.size_theory import bound_of, ruled_out
 from sim.result.measured_decision import UNDECIDED
 from sim.result.objective import MET, MISSED, subject_of
+from sim.result.summary import difference_summary, plain
 from sim.scenario import Scenario
 from sim.scenario.slo import SloRule
 from sim.statistics.interval import Difference, Estimate, paired_difference
@@ -48,6 +49,16 @@ class Anomaly:
             f"at {self.worse_value:g}"
         )
 
+    def summary(self) -> dict[str, Any]:
+        """Return both neighbours as plain data."""
+        return {
+            "rule": str(self.rule),
+            "value": self.value,
+            "figure": self.figure,
+            "worse_value": self.worse_value,
+            "worse_figure": self.worse_figure,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class SizePoint:
@@ -60,6 +71,21 @@ class SizePoint:
     latency_ms_mean: Estimate
     stability: str
     replications: int
+
+    def summary(self) -> dict[str, Any]:
+        """Return the candidate as plain data."""
+        bounds = (bound or (None, None) for bound in self.bounds)
+        return {
+            "value": self.value,
+            "verdict": self.verdict,
+            "replications": self.replications,
+            "stability": self.stability,
+            "latency_ms_mean": plain(self.latency_ms_mean.mean),
+            "rules": [
+                held.summary() | {"theory": kind, "theory_value": plain(value)}
+                for held, (kind, value) in zip(self.rules, bounds, strict=True)
+            ],
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +112,17 @@ class NextSlot:
         """Whether it is worth its price; None where it has none."""
         price = self.price_micros_per_hour
         return None if price is None else self.worth_micros_per_hour > price
+
+    def summary(self) -> dict[str, Any]:
+        """Return what the slot is worth as plain data."""
+        return {
+            "slots": self.slots,
+            "saved_ms": plain(self.saved_ms),
+            "difference_ms": difference_summary(self.difference),
+            "worth_micros_per_hour": plain(self.worth_micros_per_hour),
+            "price_micros_per_hour": self.price_micros_per_hour,
+            "pays": self.pays,
+        }
 
 
 class Search:

@@ -11,9 +11,18 @@ from sim.draws.drawing import is_deterministic
 from sim.result.decision import Decision, decide
 from sim.result.objective import MET, SloVerdict, slo_verdicts
 from sim.result.plan_result import PlanResult, plan_result
+from sim.result.summary import (
+    checks_summary,
+    decision_summary,
+    plan_summary,
+    provenance,
+    slo_summary,
+    time_summary,
+    warmup_summary,
+)
 from sim.run.breakdown import TimeSpent
 from sim.run.kept_run import KeptRun
-from sim.run.measure import Measured
+from sim.run.measure import Measured, warmup_rule
 from sim.run.tables import calls_table, requests_table
 from sim.scenario import Scenario
 
@@ -37,6 +46,12 @@ class Result:
     def engine(self) -> str:
         """The engine that ran."""
         return self.plans[0].kept[0].engine
+
+    @property
+    def provenance(self) -> dict[str, Any]:
+        """What it takes to run this again."""
+        rule = warmup_summary(warmup_rule(self.scenario))
+        return provenance(self.scenario, warmup=rule, engine=self.engine)
 
     @property
     def checks(self) -> CheckReport:
@@ -73,9 +88,20 @@ class Result:
 
     def summary(self) -> dict[str, Any]:
         """Return everything but the tables as plain data; the content of `summary.json`."""
-        from sim.result.summary import result_summary  # noqa: PLC0415  a result is the stage before its summary
-
-        return result_summary(self)
+        return {
+            "provenance": self.provenance,
+            "replications": self.replications,
+            "deterministic": self.deterministic,
+            "decision": decision_summary(self.decision),
+            "plans": {
+                plan.label: plan_summary(plan) | time_summary(self.time_spent[plan.label])
+                for plan in self.plans
+            },
+            "slo": [slo_summary(verdict) for verdict in self.slo],
+            "meets_slo": self.meets_slo if self.slo else None,
+            "checks": checks_summary(self.checks),
+            "notes": list(self.notes),
+        }
 
     def __repr__(self) -> str:
         figures = ", ".join(

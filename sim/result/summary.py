@@ -1,4 +1,4 @@
-"""A result as plain data: stable keys, numbers unrounded; what `--json` prints and `summary.json` holds.
+"""The parts of a result as plain data: stable keys, numbers unrounded; for `--json` and `summary.json`.
 
 A figure that cannot be shown is null, and `missing` says why. Nothing here depends on when, where, by how
 many workers or into which folder a run was written: the same command gives the same bytes.
@@ -9,50 +9,29 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from sim.answers.comparison import Comparison, PlanDifference
-from sim.answers.flip import FlipTable, Level
+from sim.check import CheckReport
 from sim.plan.criteria import Criterion, Verdict
 from sim.result.decision import Decision
 from sim.result.measured_decision import MeasuredDecision
 from sim.result.objective import SloVerdict
 from sim.result.plan_result import PeriodResult, PlanResult
-from sim.result.result import Result
 from sim.run.breakdown import PARTS, TimeSpent
-from sim.run.measure import WarmupRule, warmup_rule
+from sim.run.measure import WarmupRule
+from sim.scenario import Scenario
 from sim.statistics.interval import Difference, Estimate
 from sim.statistics.percentile import Missing
 from sim.units import NS_PER_MS
 
 
-def result_summary(result: Result) -> dict[str, Any]:
-    """Return a result without its tables."""
-    return {
-        "provenance": provenance(result),
-        "replications": result.replications,
-        "deterministic": result.deterministic,
-        "decision": decision_summary(result.decision),
-        "plans": {
-            plan.label: plan_summary(plan) | time_summary(result.time_spent[plan.label])
-            for plan in result.plans
-        },
-        "slo": [slo_summary(verdict) for verdict in result.slo],
-        "meets_slo": result.meets_slo if result.slo else None,
-        "checks": {**asdict(result.checks), "requests_violated": result.checks.requests_violated},
-        "notes": list(result.notes),
-    }
-
-
-def provenance(result: Result) -> dict[str, Any]:
-    """Return what it takes to run this again."""
-    scenario = result.scenario
+def provenance(scenario: Scenario, **settled: object) -> dict[str, Any]:
+    """Return what it takes to ask this again; `settled` is what else had an influence, by name."""
     return {
         "scenario": scenario.name,
         "scenario_file": scenario.path,
         "scenario_sha256": scenario.digest,
         "overrides": list(scenario.overrides),
         "seed": scenario.experiment.seed,
-        "warmup": warmup_summary(warmup_rule(scenario)),
-        "engine": result.engine,
+        **settled,
         "slotsim_version": version("slotsim"),
     }
 
@@ -60,79 +39,6 @@ def provenance(result: Result) -> dict[str, Any]:
 def warmup_summary(rule: WarmupRule) -> Any:
     """Return a warm-up rule as it is written in a scenario."""
     return rule if isinstance(rule, str) else rule.model_dump(exclude_none=True)
-
-
-def comparison_summary(comparison: Comparison) -> dict[str, Any]:
-    """Return a comparison without its tables."""
-    return {
-        "sentence": comparison.sentence,
-        "flip": asdict(comparison.flip) if comparison.flip else None,
-        "between_plans": [pair_summary(pair) for pair in comparison.between_plans],
-        "between_scenarios": [pair_summary(pair) for pair in comparison.between_scenarios],
-        "scenarios": {
-            name: result_summary(result)
-            for name, result in zip(result_names(comparison), comparison.results, strict=True)
-        },
-    }
-
-
-def result_names(comparison: Comparison) -> list[str]:
-    """Return the scenarios' names; equal ones with their file, and with a number where that is equal too."""
-    names = [result.scenario.name for result in comparison.results]
-    files = [
-        f"{name} ({result.scenario.path})" if names.count(name) > 1 else name
-        for name, result in zip(names, comparison.results, strict=True)
-    ]
-    return [
-        f"{file} {files[:place].count(file) + 1}" if files.count(file) > 1 else file
-        for place, file in enumerate(files)
-    ]
-
-
-def pair_summary(pair: PlanDifference) -> dict[str, Any]:
-    """Return one paired difference and what was compared."""
-    return {
-        "scenario": pair.scenario,
-        "plan": pair.plan,
-        "against": pair.against,
-        "figure": pair.figure,
-        **difference_summary(pair.difference),
-    }
-
-
-def flip_summary(table: FlipTable) -> dict[str, Any]:
-    """Return a flip table level by level."""
-    return {
-        "scenario": table.scenario.name,
-        "scenario_sha256": table.scenario.digest,
-        "level": table.level,
-        "engine": table.engine,
-        "sentences": table.sentences(),
-        "levels": [level_summary(level) for level in table.levels],
-    }
-
-
-def level_summary(level: Level) -> dict[str, Any]:
-    """Return one level of load under one allocation."""
-    plans = {
-        label: {
-            "latency_ms_mean": plain(figure.mean.mean),
-            "half_width_95": plain(figure.mean.half_width),
-            "latency_ms_min": plain(figure.least_ms),
-            "latency_ms_max": plain(figure.greatest_ms),
-            "latency_ms_mean_at_least": plain(figure.bound_ms),
-            "stability": figure.stability,
-        }
-        for label, figure in level.plans.items()
-    }
-    return {
-        "allocation": level.allocation,
-        "value": level.value,
-        "best": level.best,
-        "decision": level.decision,
-        "reason": level.reason,
-        "plans": plans,
-    }
 
 
 def plan_summary(plan: PlanResult) -> dict[str, Any]:
@@ -145,7 +51,7 @@ def plan_summary(plan: PlanResult) -> dict[str, Any]:
         "warmup_requests_dropped": list(plan.dropped),
         "periods": [period_summary(period) for period in plan.periods],
         "workloads": {one.name: figures_summary(one.estimates) for one in plan.workloads},
-        "checks": {**asdict(plan.checks), "requests_violated": plan.checks.requests_violated},
+        "checks": checks_summary(plan.checks),
     }
 
 
@@ -166,6 +72,11 @@ def time_summary(spent: TimeSpent) -> dict[str, Any]:
             )
         ],
     }
+
+
+def checks_summary(checks: CheckReport) -> dict[str, Any]:
+    """Return what the checks of one or more runs counted."""
+    return {**asdict(checks), "requests_violated": checks.requests_violated}
 
 
 def period_summary(period: PeriodResult) -> dict[str, Any]:

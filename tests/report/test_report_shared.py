@@ -20,7 +20,6 @@ from sim.report.sections.review import review
 from sim.report.steps import active_requests, queue_length, slots_in_use, slots_offered
 from sim.report.words import rate_words, setting_words
 from sim.result.result import Result
-from sim.result.summary import comparison_summary
 from tests.report.test_report import tables, texts
 from tests.reports import mix, off_peak_and_peak, scenario
 from tests.small_scenarios import closed_load, open_load, sample
@@ -250,9 +249,9 @@ def test_a_setting_names_every_provider_and_its_rules() -> None:
 def test_scenarios_of_one_name_are_told_apart_in_a_summary() -> None:
     first = scenario("off-peak", "load.requests=20", "plans=[serial]")
     comparison = sim.compare([first, first.replace({"load.active_requests": 3})])
-    names = list(comparison_summary(comparison)["scenarios"])
+    names = list(comparison.summary()["scenarios"])
     assert names == [f"off-peak ({first.path}) 1", f"off-peak ({first.path}) 2"]
-    assert list(comparison_summary(off_peak_and_peak())["scenarios"]) == ["off-peak", "peak"]
+    assert list(off_peak_and_peak().summary()["scenarios"]) == ["off-peak", "peak"]
 
 
 @cache

@@ -6,7 +6,6 @@ from sim.answers.comparison import Comparison
 from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.words import warmup_words
 from sim.result.result import Result
-from sim.result.summary import provenance
 
 ASSUMPTIONS = (
     "Service times do not depend on the number of calls in flight.",
@@ -58,7 +57,7 @@ def rows(results: Sequence[Result]) -> list[tuple[Cell, ...]]:
 
 def facts_of(result: Result) -> dict[str, str]:
     """Return what it takes to run a scenario again, as text."""
-    known = provenance(result)
+    known = result.provenance
     return {
         **{name: str(value) for name, value in known.items()},
         "overrides": ", ".join(known["overrides"]) or "none",
