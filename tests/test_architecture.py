@@ -42,7 +42,7 @@ STAGES = (
     ("experiment",),
     ("boundary", "capacity"),
     ("comparison",),
-    ("grid", "point_store", "sweeping", "sweep_table"),
+    ("folder_lock", "grid", "point_store", "sweeping", "sweep_table"),
     ("verification",),
     ("size_theory", "candidate"),
     ("size_search",),
@@ -54,7 +54,7 @@ STAGES = (
     ("policy",),
     ("summary",),
     ("capacity_summary", "answer_words"),
-    ("output", "report"),
+    ("file_list", "output", "report"),
     ("cli", "__main__"),
 )
 STAGE_OF = {noun: stage for stage, nouns in enumerate(STAGES) for noun in nouns}

@@ -44,7 +44,7 @@ def total(pair: Pair, more: IntArray | None, place: int, negative: bool) -> int:
 
 
 @native.kernel
-def foreign(pair: Pair, more: IntArray | None, place: int, negative: bool) -> int:
+def foreign(pair: Pair, more: IntArray | None, place: int, negative: bool) -> int:  # noqa: ARG001
     """Stand for the code of somebody else."""
     return 666
 

@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import sim
+from sim.cli.holding import hold
 from sim.cli.levels import real_levels, whole_levels
 from sim.cli.options import (
     AsJson,
@@ -17,7 +18,6 @@ from sim.cli.options import (
     Workers,
     machine_of,
     overrides,
-    require_writable,
 )
 from sim.cli.terminal import say, say_json, wrote
 from sim.errors import ArgumentError, Fault, InputError
@@ -64,7 +64,7 @@ def flip(
         raise InputError(
             Fault("slotsim flip", None, "", "needs --active or --rate, one of them", has_value=False)
         )
-    require_writable(out)
+    hold(out)
     machine = machine_of(workers, dask, engine)
     scenario = sim.load_scenario(file, overrides(sets, seed))
     levels = Levels(

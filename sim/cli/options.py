@@ -1,16 +1,14 @@
 """The options that several commands share, and how they are stated over a scenario file."""
 
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import sim
-from sim.errors import ArgumentError, OutputError
+from sim.errors import ArgumentError
 
 if TYPE_CHECKING:
     from sim.backend import Backend
@@ -168,16 +166,3 @@ def precision_of(text: str | None, figure: str | None, most: int | None) -> "Pre
     if most < chosen.least:
         raise ArgumentError("--max-replications", f"must be >= {chosen.least}", most)
     return replace(chosen, most=most)
-
-
-def require_writable(out: str | None) -> None:
-    """Raise `OutputError` where a folder can obviously not be written, before anything is simulated."""
-    if out is None:
-        return
-    place = Path(out).absolute()
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    if not place.is_dir():
-        raise OutputError(f"{out} could not be written: {place} is not a folder")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise OutputError(f"{out} could not be written: {place} is read-only")

@@ -7,6 +7,7 @@ import typer
 
 import sim
 from sim.cli.answering import command_line, write_answer
+from sim.cli.holding import hold
 from sim.cli.levels import whole_levels
 from sim.cli.options import (
     AsJson,
@@ -21,9 +22,9 @@ from sim.cli.options import (
     Workers,
     machine_of,
     overrides,
-    require_writable,
 )
-from sim.cli.terminal import json_text, progress, say, say_json, write, wrote
+from sim.cli.terminal import progress, say, say_json, write, wrote
+from sim.file_list import json_text
 
 if TYPE_CHECKING:
     from sim.policy import PolicyResult
@@ -66,7 +67,7 @@ def policy(
     from sim.cli.show_policy import policy_parts
     from sim.policy import policy_for
 
-    require_writable(out)
+    hold(out)
     machine = machine_of(workers, dask, engine)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup))
     levels = whole_levels("--active", active) if active else ()

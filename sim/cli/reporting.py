@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 import sim
+from sim.cli.holding import hold
 from sim.cli.options import (
     AsJson,
     Dask,
@@ -17,7 +18,6 @@ from sim.cli.options import (
     Workers,
     machine_of,
     overrides,
-    require_writable,
 )
 from sim.cli.simulating import end_with_slo
 from sim.cli.terminal import say_json, wrote
@@ -56,7 +56,7 @@ def report(
     else:
         scenario = sim.load_scenario(source, stated)
         rerun, target = Rerun("run", (scenario,), Given()), out or f"reports/{slug(scenario.name)}"
-    require_writable(target)
+    hold(target)
     results = write_again(target, rerun, machine_of(workers, dask, engine), quiet=as_json)
     if as_json:
         say_json({"out": target, "report": str(Path(target) / "report.html")})

@@ -6,6 +6,7 @@ import typer
 
 import sim
 from sim.cli.answering import command_line, write_answer
+from sim.cli.holding import hold
 from sim.cli.options import (
     AsJson,
     Dask,
@@ -18,7 +19,6 @@ from sim.cli.options import (
     Workers,
     machine_of,
     overrides,
-    require_writable,
 )
 from sim.cli.terminal import progress, say, say_json, wrote
 
@@ -55,7 +55,7 @@ def sensitivity(
     from sim.cli.show_sensitivity import sensitivity_parts
     from sim.sensitivity import sensitivities
 
-    require_writable(out)
+    hold(out)
     machine = machine_of(workers, dask, engine)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications))
     with progress(SIMULATED_VALUES, "values", quiet=as_json) as report:

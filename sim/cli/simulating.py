@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import typer
 
 import sim
+from sim.cli.holding import hold
 from sim.cli.options import (
     AnyScenarioFiles,
     AsJson,
@@ -31,7 +32,6 @@ from sim.cli.options import (
     machine_of,
     overrides,
     precision_of,
-    require_writable,
 )
 from sim.cli.reading import read_all, read_different
 from sim.cli.terminal import complain, say, say_json, wrote
@@ -66,7 +66,7 @@ def run(
     from sim.cli.experiments import Given, simulated
     from sim.cli.show import run_parts
 
-    require_writable(out)
+    hold(out)
     machine = machine_of(workers, dask, engine)
     given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup, plans))
@@ -106,7 +106,7 @@ def compare(
     from sim.cli.experiments import Given, compared
     from sim.cli.show_comparison import comparison_parts
 
-    require_writable(out)
+    hold(out)
     machine = machine_of(workers, dask, engine)
     given = Given(precision_of(precision, precision_figure, max_replications), keep_tables, curve)
     scenarios = read_different(files, overrides(sets, seed, replications, warmup, plans))

@@ -6,6 +6,7 @@ import typer
 
 import sim
 from sim.cli.answering import command_line, varied, write_answer
+from sim.cli.holding import hold
 from sim.cli.options import (
     AsJson,
     Dask,
@@ -19,7 +20,6 @@ from sim.cli.options import (
     Workers,
     machine_of,
     overrides,
-    require_writable,
 )
 from sim.cli.terminal import progress, say, say_json, wrote
 
@@ -80,7 +80,7 @@ def size(
     from sim.cli.show_size import size_parts
     from sim.sizing import size as find
 
-    require_writable(out)
+    hold(out)
     machine = machine_of(workers, dask, engine)
     path, values = varied("--vary", vary)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup))

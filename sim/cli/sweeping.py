@@ -7,6 +7,7 @@ import typer
 
 import sim
 from sim.cli.answering import command_line
+from sim.cli.holding import hold_points
 from sim.cli.options import (
     AsJson,
     Dask,
@@ -21,9 +22,8 @@ from sim.cli.options import (
     Workers,
     machine_of,
     overrides,
-    require_writable,
 )
-from sim.cli.terminal import complain, json_text, progress, say, say_json, wrote
+from sim.cli.terminal import complain, progress, say, say_json, wrote
 
 if TYPE_CHECKING:
     from sim.grid import Grid
@@ -75,7 +75,7 @@ def sweep(
     machine = machine_of(workers, dask, engine)
     scenario = sim.load_scenario(file, overrides(sets, seed, replications, warmup, plans))
     target = out or folder_of(scenario, "sweeps")
-    require_writable(target)
+    hold_points(target)
     done = swept(scenario, grid, target, machine, fresh=fresh, search=False, quiet=as_json)
     command = command_line("sweep", scenario, {"--vary": vary, "--csv": csv})
     end(done, target, command, csv=csv, as_json=as_json)
@@ -117,7 +117,7 @@ def map_verdicts(
     stated = overrides(sets, seed, replications, warmup, plans or MAP_PLANS)
     scenario = sim.load_scenario(file, stated)
     target = out or folder_of(scenario, "maps")
-    require_writable(target)
+    hold_points(target)
     by_search = len(grid) > MOST_SCANNED if search is None else search
     done = swept(scenario, grid, target, machine, fresh=fresh, search=by_search, quiet=as_json)
     how = {"--search": by_search, "--scan": not by_search}
@@ -182,7 +182,7 @@ def write_sweep(out: str, done: "Sweep", command: str, *, csv: bool) -> None:
 
     content = sweep_report(done, command)
     with OutputFolder(out) as folder:
-        folder.write_text("summary.json", json_text(done.summary()))
+        folder.write_summary(done.summary())
         folder.write_text("scenario.yaml", resolved_text(done.scenario, str(folder.target)))
         write_parquet(done, folder.path(TABLE))
         if csv:
