@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sim.cli.terminal import json_text
 from sim.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ def write_answer(
     from sim.scenario.resolved import resolved_text
 
     with OutputFolder(out) as folder:
-        folder.write_text("summary.json", json_text(summary))
+        folder.write_summary(summary)
         folder.write_text("scenario.yaml", resolved_text(scenario, str(folder.target)))
         for name, text in (files or {}).items():
             folder.write_text(name, text)

@@ -13,6 +13,7 @@ import typer
 
 from sim.cli.arithmetic import decide, gains
 from sim.cli.files import schema, validate
+from sim.cli.holding import folders_let_go
 from sim.cli.levelling import flip
 from sim.cli.policing import policy
 from sim.cli.reporting import report
@@ -36,7 +37,8 @@ class Commands(typer.core.TyperGroup):
 
     def invoke(self, ctx: Any) -> Any:
         try:
-            return super().invoke(ctx)
+            with folders_let_go():
+                return super().invoke(ctx)
         except SlotsimError as error:
             text, exit_code = str(error), error.exit_code
         except KeyboardInterrupt:

@@ -8,8 +8,9 @@ from typing import Annotated, Any
 import typer
 
 from sim.cli.options import AsJson, ScenarioFiles
-from sim.cli.terminal import complain, json_text, say_json, write
+from sim.cli.terminal import complain, say_json, write
 from sim.errors import Fault, InputError, shown
+from sim.report.file_list import json_text
 
 
 def validate(files: ScenarioFiles, as_json: AsJson = False) -> None:

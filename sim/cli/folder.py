@@ -10,10 +10,9 @@ from sim.answers.flip import FlipTable
 from sim.cli.curve import curve_levels
 from sim.cli.experiments import Given, Levels, compared, flipped, simulated
 from sim.cli.options import Machine
-from sim.cli.rerun import SUMMARY, Rerun
-from sim.cli.terminal import json_text
-from sim.report import add_report
+from sim.cli.rerun import Rerun
 from sim.report.output_folder import OutputFolder
+from sim.report.write import add_report
 from sim.result.result import Result
 from sim.scenario import Scenario
 from sim.scenario.resolved import resolved_text
@@ -82,7 +81,7 @@ def curve_of(
 
 def add_summary(folder: OutputFolder, summary: dict[str, Any], rerun: Rerun) -> None:
     """Add what `--json` prints, how it came about, and the resolved scenarios."""
-    folder.write_text(SUMMARY, json_text({**summary, "rerun": rerun.summary()}))
+    folder.write_summary({**summary, "rerun": rerun.summary()})
     for name, scenario in zip(rerun.files, rerun.scenarios, strict=True):
         folder.write_text(name, resolved_text(scenario, str(folder.target)))
 

@@ -4,6 +4,7 @@ from typing import Annotated
 
 import typer
 
+from sim.cli.holding import hold
 from sim.cli.levels import real_levels, whole_levels
 from sim.cli.options import (
     Drawn,
@@ -11,7 +12,6 @@ from sim.cli.options import (
     ScenarioFile,
     Where,
     command,
-    require_writable,
 )
 from sim.errors import ArgumentError, Fault, InputError
 
@@ -55,7 +55,7 @@ def flip(
         raise InputError(
             Fault("slotsim flip", None, "", "needs --active or --rate, one of them", has_value=False)
         )
-    require_writable(output.out)
+    hold(output.out)
     machine = where.machine()
     scenario = load_scenario(file, over.overrides())
     levels = Levels(

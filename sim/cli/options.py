@@ -1,18 +1,16 @@
 """The options that several commands share, and how they are stated over a scenario file."""
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
 import typer
 
 from sim.cli.terminal import say, say_json, wrote
-from sim.errors import ArgumentError, OutputError
+from sim.errors import ArgumentError
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -270,16 +268,3 @@ def precision_of(text: str | None, figure: str | None, most: int | None) -> "Pre
     if most < chosen.least:
         raise ArgumentError("--max-replications", f"must be >= {chosen.least}", most)
     return replace(chosen, most=most)
-
-
-def require_writable(out: str | None) -> None:
-    """Raise `OutputError` where a folder can obviously not be written, before anything is simulated."""
-    if out is None:
-        return
-    place = Path(out).absolute()
-    while not place.exists() and place != place.parent:
-        place = place.parent
-    if not place.is_dir():
-        raise OutputError(f"{out} could not be written: {place} is not a folder")
-    if not os.access(place, os.W_OK | os.X_OK):
-        raise OutputError(f"{out} could not be written: {place} is read-only")

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sim.cli.answering import command_line, write_answer
+from sim.cli.holding import hold
 from sim.cli.levels import whole_levels
 from sim.cli.options import (
     Output,
@@ -13,9 +14,9 @@ from sim.cli.options import (
     Study,
     Where,
     command,
-    require_writable,
 )
-from sim.cli.terminal import json_text, progress
+from sim.cli.terminal import progress
+from sim.report.file_list import json_text
 
 if TYPE_CHECKING:
     from sim.answers.policy import PolicyResult
@@ -54,7 +55,7 @@ def policy(
     from sim.cli.show_policy import policy_parts
     from sim.scenario import load_scenario
 
-    require_writable(output.out)
+    hold(output.out)
     machine = where.machine()
     scenario = load_scenario(file, over.overrides())
     levels = whole_levels("--active", active) if active else ()

@@ -5,12 +5,12 @@ from typing import Annotated
 
 import typer
 
+from sim.cli.holding import hold
 from sim.cli.options import (
     Output,
     Repeated,
     Where,
     command,
-    require_writable,
 )
 from sim.cli.simulating import end_with_slo
 from sim.cli.terminal import say_json, wrote
@@ -46,7 +46,7 @@ def report(
     else:
         scenario = load_scenario(source, stated)
         rerun, target = Rerun("run", (scenario,), Given()), output.out or f"reports/{slug(scenario.name)}"
-    require_writable(target)
+    hold(target)
     results = write_again(target, rerun, where.machine(), quiet=output.as_json)
     if output.as_json:
         say_json({"out": target, "report": str(Path(target) / "report.html")})

@@ -11,10 +11,10 @@ from typing import Any
 
 from sim.cli.experiments import Given, Levels
 from sim.errors import Fault, InputError
+from sim.report.file_list import SUMMARY, mixture
 from sim.scenario import Scenario
 from sim.scenario.resolved import load_resolved
 
-SUMMARY = "summary.json"
 ANOTHER_COMMAND = (
     "must be of run, compare or flip; the report of this folder is made again by the command line in it, "
     "a sweep or a map without simulating its points again"
@@ -66,7 +66,8 @@ def read_rerun(folder: str) -> Rerun:
     Raises
     ------
     InputError
-        It is no such folder, or its scenario or a table of it is not what it was.
+        It is no such folder, its scenario or a table of it is not what it was, or it has files of another
+        run.
     """
     file = str(Path(folder) / SUMMARY)
     try:
@@ -76,11 +77,15 @@ def read_rerun(folder: str) -> Rerun:
         stated = summary["rerun"]
         command = stated["command"]
         given = (Levels if command == "flip" else Given).from_summary(stated["given"])
-        return Rerun(command, tuple(_same(folder, **one) for one in stated["scenarios"]), given)
+        scenarios = tuple(_same(folder, **one) for one in stated["scenarios"])
+        faults = mixture(Path(folder))
     except OSError as error:
         raise InputError(_fault(file, f"cannot be read: {error.strerror}")) from None
     except (ValueError, TypeError, KeyError):
         raise InputError(_fault(file, "must be the summary of a folder that slotsim wrote")) from None
+    if faults:
+        raise InputError(*faults)
+    return Rerun(command, scenarios, given)
 
 
 def _same(folder: str, file: str, stated_file: str, overrides: list[str], sha256: str) -> Scenario:

@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sim.cli.answering import command_line, write_answer
+from sim.cli.holding import hold
 from sim.cli.options import (
     Output,
     Repeated,
     ScenarioFile,
     Where,
     command,
-    require_writable,
 )
 from sim.cli.terminal import progress
 
@@ -45,7 +45,7 @@ def sensitivity(
     from sim.cli.show_sensitivity import sensitivity_parts
     from sim.scenario import load_scenario
 
-    require_writable(output.out)
+    hold(output.out)
     machine = where.machine()
     scenario = load_scenario(file, over.overrides())
     with progress(SIMULATED_VALUES, "values", quiet=output.as_json) as report:

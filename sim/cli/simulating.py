@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from sim.cli.holding import hold
 from sim.cli.options import (
     AnyScenarioFiles,
     AsJson,
@@ -26,7 +27,6 @@ from sim.cli.options import (
     Where,
     command,
     precision_of,
-    require_writable,
 )
 from sim.cli.reading import read_all, read_different
 from sim.cli.terminal import complain, say, say_json
@@ -65,7 +65,7 @@ def run(file: ScenarioFile, over: Planned, kept: Kept, where: Where, output: Out
     from sim.cli.show import run_parts
     from sim.scenario import load_scenario
 
-    require_writable(output.out)
+    hold(output.out)
     machine, given = where.machine(), kept.given()
     scenario = load_scenario(file, over.overrides())
     result = simulated(scenario, given, machine, quiet=output.as_json)
@@ -83,7 +83,7 @@ def compare(files: ScenarioFiles, over: Planned, kept: Kept, where: Where, outpu
     from sim.cli.experiments import compared
     from sim.cli.show_comparison import comparison_parts
 
-    require_writable(output.out)
+    hold(output.out)
     machine, given = where.machine(), kept.given()
     scenarios = read_different(files, over.overrides())
     comparison = compared(scenarios, given, machine, quiet=output.as_json)

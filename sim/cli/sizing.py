@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from sim.cli.answering import command_line, varied, write_answer
+from sim.cli.holding import hold
 from sim.cli.options import (
     Output,
     ScenarioFile,
     Study,
     Where,
     command,
-    require_writable,
 )
 from sim.cli.terminal import progress
 
@@ -68,7 +68,7 @@ def size(
     from sim.cli.show_size import size_parts
     from sim.scenario import load_scenario
 
-    require_writable(output.out)
+    hold(output.out)
     machine = where.machine()
     path, values = varied("--vary", vary)
     scenario = load_scenario(file, over.overrides())

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from sim.cli.answering import command_line
+from sim.cli.holding import hold_points
 from sim.cli.options import (
     AsJson,
     Machine,
@@ -15,9 +16,8 @@ from sim.cli.options import (
     ScenarioFile,
     Where,
     command,
-    require_writable,
 )
-from sim.cli.terminal import complain, json_text, progress
+from sim.cli.terminal import complain, progress
 
 if TYPE_CHECKING:
     from sim.scenario import Scenario
@@ -120,7 +120,7 @@ def swept(
     """Simulate the points that the folder lacks, with their progress shown."""
     from sim.sweeps.sweep import sweep as simulate_points
 
-    require_writable(out)
+    hold_points(out)
     with progress(len(grid), "points", quiet=stored.as_json) as report:
         return simulate_points(
             scenario,
@@ -154,7 +154,7 @@ def write_sweep(out: str, done: "Sweep", line: str, *, csv: bool) -> None:
 
     content = sweep_report(done, line)
     with OutputFolder(out) as folder:
-        folder.write_text("summary.json", json_text(done.summary()))
+        folder.write_summary(done.summary())
         folder.write_text("scenario.yaml", resolved_text(done.scenario, str(folder.target)))
         write_parquet(done, folder.path(TABLE))
         if csv:

@@ -4,7 +4,6 @@ On a terminal tables have lines and colours and fit its width. In a pipe or a fi
 are as long as they need to be, so that the same command always gives the same bytes.
 """
 
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sim.errors import OutputError
+from sim.report.file_list import json_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -60,11 +60,6 @@ def write(text: str) -> None:
         raise
     except OSError as error:
         raise OutputError(f"standard output could not be written: {error.strerror}") from error
-
-
-def json_text(data: Any) -> str:
-    """Return plain data as JSON, one key a line, numbers unrounded."""
-    return json.dumps(data, indent=2, allow_nan=False) + "\n"
 
 
 def wrote(out: str, *, as_json: bool) -> None:

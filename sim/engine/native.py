@@ -4,7 +4,8 @@ numba compiles a kernel when it is first called with arguments of some types. Im
 than many a run does, so what it made is kept, and loaded by LLVM alone the next time: in `__pycache__` beside
 the kernel's source, else in the user's cache folder (numba's variable NUMBA_CACHE_DIR names another one).
 Where neither can be written to, each process compiles anew. What is kept has a name made of all that it
-depends on.
+depends on. It is executed, so it is loaded only where nobody but the user and root can have written it, see
+`own_files.py`; else it is compiled anew, with a note. numba's own cache is not used.
 
 Arguments are integers, arrays in memory one after another, None, and named tuples of these, with which a
 kernel is called as numba's own calls are: the parts of a tuple and of an array are arguments of their own.
@@ -28,6 +29,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from sim import contract
+from sim.engine import own_files
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -139,15 +141,30 @@ def kept_or_compiled(function: Callable[..., Any], kinds: str, arguments: tuple[
     source = Path(function.__code__.co_filename)
     name = f"{source.stem}.{function.__name__}.{digest(source, kinds)}.o"
     folders = list(cache_folders(source))
+    refused = []
     for folder in folders:
-        with suppress(OSError, ValueError):
-            return Machine.from_bytes((folder / name).read_bytes())
+        try:
+            return Machine.from_bytes(own_files.read(folder, name))
+        except own_files.NotOwnError as error:
+            refused.append(str(error))
+        except (OSError, ValueError):
+            pass
+    if refused:
+        note(f"machine code is compiled anew, not loaded: {'; '.join(refused)}")
     machine = compiled(function, arguments)
     for folder in folders:
         with suppress(OSError):
             keep(machine, folder, name)
             break
     return machine
+
+
+@cache
+def note(text: str) -> None:
+    """Tell the user once: on standard error, where nobody has set up logging."""
+    import logging  # noqa: PLC0415  seldom needed
+
+    logging.getLogger(__name__).warning("note: %s", text)
 
 
 def cache_folders(source: Path) -> Iterator[Path]:
@@ -160,8 +177,8 @@ def cache_folders(source: Path) -> Iterator[Path]:
 
 
 def keep(machine: Machine, folder: Path, name: str) -> None:
-    """Write a file that is there whole or not at all."""
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write a file for the user alone that is there whole or not at all."""
+    own_files.make_folder(folder)
     with NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
         beside = Path(file.name)
     try:

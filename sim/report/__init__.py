@@ -1,5 +1,1 @@
-"""Reports: one HTML file that needs nothing else, the same in Markdown, and the figures as files."""
-
-from sim.report.write import add_report, write_report
-
-__all__ = ["add_report", "write_report"]
+"""Reports. Results and answers in; one HTML file that needs nothing else, Markdown and figures out."""

@@ -2,9 +2,13 @@
 
 The file has one line of JSON for a header, then one for each point, appended whole. A line that was cut off
 by the end of its process is dropped. The header says which scenario and which version the points belong to;
-points of another are not mixed in.
+points of another are not mixed in. A line has its point, its rows, and a digest of both together with the
+header. One whose digest is another is not believed: the point counts as not simulated.
+
+One process at a time may have the store of a folder, see `folder_lock`.
 """
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -30,6 +34,7 @@ class PointStore:
         self._kept: dict[str, list[Row]] = {}
         self._places: dict[str, int] = {}
         self._end = 0
+        self._header: dict[str, Any] = {}
 
     @classmethod
     def at(cls, folder: str | Path, header: dict[str, Any], *, fresh: bool = False) -> Self:
@@ -53,11 +58,12 @@ class PointStore:
         """
         path = Path(folder) / NAME
         store = cls(path)
+        store._header = header
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             with path.open("w+b" if fresh else "a+b") as file:
                 file.seek(0)
-                store._read(file, header)
+                store._read(file)
                 file.truncate(store._end)
         except OSError as error:
             raise not_written(path, error) from error
@@ -65,16 +71,23 @@ class PointStore:
             store._append(header)
         return store
 
-    def _read(self, file: IO[bytes], header: dict[str, Any]) -> None:
+    def _read(self, file: IO[bytes]) -> None:
         for number, line in enumerate(whole_lines(file), start=1):
             content = self._parsed(line, number)
             if number == 1:
-                self._compare(content, header)
-            else:
+                self._compare(content)
+            elif self._is_believed(content):
                 self._places[key_of(content["point"])] = self._end
             self._end += len(line)
 
-    def _compare(self, stored: dict[str, Any], header: dict[str, Any]) -> None:
+    def _is_believed(self, content: dict[str, Any]) -> bool:
+        return content.get("sha256") == self._digest(content["point"], content["rows"])
+
+    def _digest(self, point: Point, rows: list[Row]) -> str:
+        return hashlib.sha256(as_line([self._header, point, rows])).hexdigest()
+
+    def _compare(self, stored: dict[str, Any]) -> None:
+        header = self._header
         differ = [name for name in header if stored.get(name) != header[name]]
         if differ:
             words = ", ".join(
@@ -103,27 +116,52 @@ class PointStore:
             self._kept[key_of(point)] = rows
             return
         place = self._end
-        self._append({"point": point, "rows": rows})
+        self._append({"point": point, "rows": rows, "sha256": self._digest(point, rows)})
         self._places[key_of(point)] = place
 
     def _append(self, content: dict[str, Any]) -> None:
         assert self._path is not None
-        line = json.dumps(content, separators=(",", ":"), allow_nan=False).encode() + b"\n"
+        line = as_line(content)
         try:
             with self._path.open("ab") as file:
+                if file.tell() != self._end:
+                    raise self._changed()
                 file.write(line)
         except OSError as error:
             raise not_written(self._path, error) from error
         self._end += len(line)
 
     def rows(self, point: Point) -> list[Row]:
-        """Return the rows of a point; `KeyError` where it is not there."""
+        """Return the rows of a point; `KeyError` where it is not there.
+
+        Raises
+        ------
+        InputError
+            The file has been changed since, and has something else there.
+        """
         if self._path is None:
             return self._kept[key_of(point)]
-        with self._path.open("rb") as file:
-            file.seek(self._places[key_of(point)])
-            rows: list[Row] = json.loads(file.readline())["rows"]
-        return rows
+        key = key_of(point)
+        place = self._places[key]
+        try:
+            with self._path.open("rb") as file:
+                file.seek(place)
+                content = json.loads(file.readline())
+            if key_of(content["point"]) == key and self._is_believed(content):
+                rows: list[Row] = content["rows"]
+                return rows
+        except (OSError, ValueError, TypeError, KeyError):
+            pass
+        raise self._changed()
+
+    def _changed(self) -> InputError:
+        rule = "has changed since it was read here; run the command again"
+        return InputError(Fault(str(self._path), None, "", rule, has_value=False))
+
+
+def as_line(content: object) -> bytes:
+    """Return plain data as a line of JSON; the same data gives the same bytes, also once read back."""
+    return json.dumps(content, separators=(",", ":"), allow_nan=False).encode() + b"\n"
 
 
 def whole_lines(file: IO[bytes]) -> Iterator[bytes]:

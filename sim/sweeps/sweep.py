@@ -4,6 +4,7 @@ import math
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib.metadata import version
@@ -20,6 +21,7 @@ from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.run.backend import Backend, Workers, backend_for
 from sim.scenario import Scenario
+from sim.sweeps.folder_lock import held
 from sim.sweeps.grid import Grid, Point
 from sim.sweeps.point_store import PointStore, Row
 
@@ -132,7 +134,8 @@ def sweep(
         Values by key path, such as `{"load.active_requests": range(1, 41)}`; a tuple of paths with tuples of
         values changes them together.
     out
-        A folder that keeps each point as soon as it is done. What it has already is not simulated again.
+        A folder that keeps each point as soon as it is done. What it has already is not simulated again. It
+        is held meanwhile: no other process or thread may sweep into it.
     fresh
         Forget what the folder has.
     search
@@ -145,17 +148,20 @@ def sweep(
     ArgumentError, InputError
         What is varied is not in the scenario, or a value breaks a rule; the folder has points of another
         scenario or version.
+    OutputError
+        Another process holds the folder, or it cannot be written or locked.
     """
     grid = vary if isinstance(vary, Grid) else Grid.from_values(vary)
     refuse_bad_values(scenario, grid)
-    store = PointStore() if out is None else PointStore.at(out, header_of(scenario), fresh=fresh)
-    reused = sum(point in store for point in grid.points())
-    crew = PointCrew(scenario, store, workers, engine_of_points(scenario, grid, engine), progress)
-    if search:
-        follow_borders(grid, crew)
-    else:
-        crew.simulate(list(grid.points()))
-    return Sweep(scenario, grid, store, reused)
+    with nullcontext() if out is None else held(Path(out)):
+        store = PointStore() if out is None else PointStore.at(out, header_of(scenario), fresh=fresh)
+        reused = sum(point in store for point in grid.points())
+        crew = PointCrew(scenario, store, workers, engine_of_points(scenario, grid, engine), progress)
+        if search:
+            follow_borders(grid, crew)
+        else:
+            crew.simulate(list(grid.points()))
+        return Sweep(scenario, grid, store, reused)
 
 
 def follow_borders(grid: Grid, crew: "PointCrew") -> None:

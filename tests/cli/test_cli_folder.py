@@ -1,7 +1,9 @@
 """Folders of results: what they hold, that they hold the same again, and how they are read."""
 
+import hashlib
 import json
 import shlex
+import threading
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from sim.answers.flip import FlipTable
 from sim.cli import app
 from sim.cli.curve import curve_levels
 from sim.report.output_folder import OutputFolder
+from sim.sweeps.folder_lock import NAME, held
 
 ROOT = Path(__file__).parents[2]
 PEAK, OFF_PEAK, TRACE = (f"scenarios/{name}.yaml" for name in ("peak", "off-peak", "trace"))
@@ -88,6 +91,12 @@ def test_the_summary_is_what_json_shows_and_how_it_came_about(tmp_path: Path, re
             "keep_tables": True,
             "curve": False,
         },
+    }
+    files = summary.pop("files")
+    assert files == {
+        name: {"sha256": hashlib.sha256(content).hexdigest(), "size_bytes": len(content)}
+        for name, content in sorted(contents(tmp_path).items())
+        if name != "summary.json"
     }
     assert summary == shown
     assert reports.commands == [
@@ -202,6 +211,55 @@ def test_a_folder_that_was_changed_is_not_taken_for_what_it_was(tmp_path: Path) 
     assert slotsim("report", str(tmp_path), code=2) == (
         f"{scenario}: must be as it was simulated; it or a table of it has changed\n"
     )
+
+
+def test_a_folder_with_files_of_two_runs_is_refused(tmp_path: Path) -> None:
+    first, second = (tmp_path / name for name in ("first", "second"))
+    for folder, seed in ((first, "1"), (second, "2")):
+        slotsim("run", *RANDOM, "--seed", seed, "--out", str(folder), "--no-curve")
+    was = hashlib.sha256((first / "requests.csv").read_bytes()).hexdigest()[:12]
+    found = hashlib.sha256((second / "requests.csv").read_bytes()).hexdigest()[:12]
+    (second / "requests.csv").replace(first / "requests.csv")
+    before = contents(first)
+    assert slotsim("report", str(first), code=2) == (
+        f"{first}/requests.csv: must be the file that summary.json names, sha256 {was}; "
+        f"it has changed, or is of another run: run the command again (got '{found}')\n"
+    )
+    assert contents(first) == before
+
+
+def test_another_command_over_a_folder_leaves_no_tables_of_the_first(tmp_path: Path) -> None:
+    slotsim("run", *RANDOM, "--out", str(tmp_path), "--no-curve")
+    (tmp_path / "mine.txt").write_text("kept\n")
+    slotsim("size", PEAK, "--set", "load.requests=40", "--vary", "provider.concurrency=18:20",
+            "--slo", "latency_ms_max <= 500", "--plan", "parallel", "--out", str(tmp_path))  # fmt: skip
+    names = set(contents(tmp_path))
+    assert {"curve.csv", "summary.json", "mine.txt"} <= names
+    assert not {"requests.csv", "calls.csv"} & names
+
+
+@pytest.mark.parametrize(
+    "command", ["run", "flip", "size", "sensitivity", "policy", "sweep", "map", "report"]
+)
+def test_a_folder_in_use_is_told_before_anything_is_simulated(command: str, tmp_path: Path) -> None:
+    endless = ("--set", "load.requests=90000000", "--out", str(tmp_path))
+    options = {
+        "flip": ("--active", "1:2"),
+        "size": ("--vary", "provider.concurrency=1:9", "--slo", "latency_ms_max <= 1"),
+        "sweep": ("--vary", "provider.concurrency=1:9"),
+        "map": ("--x", "provider.concurrency=1:9", "--y", "load.active_requests=1:9"),
+    }
+    told = []
+    with held(tmp_path):
+        lock = json.loads((tmp_path / NAME).read_text())
+        thread = threading.Thread(
+            target=lambda: told.append(slotsim(command, PEAK, *options.get(command, ()), *endless, code=2))
+        )
+        thread.start()
+        thread.join()
+    who = f"process {lock['pid']} on {lock['host']} since {lock['since']}: {lock['command']}"
+    assert told == [f"{tmp_path} is in use by {who}; wait for its end, or use another folder\n"]
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(

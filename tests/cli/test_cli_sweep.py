@@ -1,12 +1,20 @@
 """`slotsim sweep` and `slotsim map` on the command line."""
 
 import json
+import os
+import shlex
+import signal
+import socket
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from sim.cli import app
+from sim.sweeps.folder_lock import NAME
 from tests.small_scenarios import ROOT
 
 PEAK = str(ROOT / "scenarios" / "peak.yaml")
@@ -36,6 +44,57 @@ def test_a_sweep_writes_table_and_report_and_goes_on_from_its_points(tmp_path: P
     assert (code, again) == (0, out)
     assert err == f"2 points were there already: {tmp_path}/points.jsonl\n"
     assert {name: (tmp_path / name).read_bytes() for name in before} == before
+
+
+def full_pipe() -> tuple[int, int]:
+    """Return the ends of a pipe that takes nothing more, so that whoever writes to it waits."""
+    reading, writing = os.pipe()
+    os.set_blocking(writing, False)
+    try:
+        while True:
+            os.write(writing, b"x" * 4096)
+    except BlockingIOError:
+        os.set_blocking(writing, True)
+    return reading, writing
+
+
+@pytest.mark.parametrize("command", ["sweep", "map"])
+def test_a_second_process_on_a_folder_is_told_who_holds_it_until_that_one_dies(
+    tmp_path: Path, command: str
+) -> None:
+    axes = {"sweep": ("--vary", "load.active_requests=10,11"),
+            "map": ("--x", "load.active_requests=10,11", "--y", f"{REUSE}=0.3")}  # fmt: skip
+    out = tmp_path / "out"
+    words = [sys.executable, "-m", "sim", command, PEAK, *SMALL, *axes[command], "--out", str(out)]
+    reading, writing = full_pipe()
+    first = subprocess.Popen(words, cwd=ROOT, stdout=writing)
+    os.close(writing)
+    try:
+        since = since_when_all_is_written(first, out)
+        before = {path: path.read_bytes() for path in out.rglob("*") if path.is_file()}
+        fresh = subprocess.run([*words, "--fresh"], cwd=ROOT, capture_output=True, text=True, check=False)
+        assert {path: path.read_bytes() for path in before} == before
+    finally:
+        first.send_signal(signal.SIGKILL)
+        first.wait()
+        os.close(reading)
+    who = f"process {first.pid} on {socket.gethostname()} since {since}: {shlex.join(words)}"
+    told = f"{out} is in use by {who}; wait for its end, or use another folder\n"
+    assert (fresh.returncode, fresh.stdout, fresh.stderr) == (2, "", told)
+    after = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (after.returncode, after.stderr) == (0, f"2 points were there already: {out}/points.jsonl\n")
+    assert list(out.glob(".*")) == []
+
+
+def since_when_all_is_written(process: "subprocess.Popen[bytes]", out: Path) -> str:
+    """Return since when a process holds a folder, once it has all but its last words, which must wait."""
+    deadline_s = time.monotonic() + 120
+    while not (out / "summary.json").exists() or [path.name for path in out.glob(".*")] != [NAME]:
+        assert process.poll() is None
+        assert time.monotonic() < deadline_s
+        time.sleep(0.01)
+    since: str = json.loads((out / NAME).read_text())["since"]
+    return since
 
 
 def test_a_map_marks_what_it_does_not_know(tmp_path: Path) -> None:

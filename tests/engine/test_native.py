@@ -43,6 +43,12 @@ def total(pair: Pair, more: IntArray | None, place: int, negative: bool) -> int:
     return -found if negative else found
 
 
+@native.kernel
+def foreign(pair: Pair, more: IntArray | None, place: int, negative: bool) -> int:  # noqa: ARG001
+    """Stand for the code of somebody else."""
+    return 666
+
+
 VALUES = np.array([1, 20, 300])
 FLAGS = np.array([[0, 0], [5, 0]], dtype=np.int32)
 
@@ -52,6 +58,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Return an empty folder for machine code; nothing is loaded yet."""
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     total.loaded.clear()
+    foreign.loaded.clear()
+    native.note.cache_clear()
     return tmp_path
 
 
@@ -87,6 +95,71 @@ def test_damaged_code_is_compiled_anew(folder: Path, damage: bytes) -> None:
         total.loaded.clear()
         assert total(Pair(VALUES, FLAGS), None, 0, False) == 7
         assert b"total" in native.Machine.from_bytes(kept.read_bytes()).code
+
+
+def foreign_code(folder: Path) -> Path:
+    """Put other code, whole and with its hash, where that of a kernel is kept."""
+    foreign(Pair(VALUES, FLAGS), None, 1, False)
+    total(Pair(VALUES, FLAGS), None, 1, False)
+    total.loaded.clear()
+    (other,), (kept,) = (folder.glob(f"test_native.{name}.*.o") for name in ("foreign", "total"))
+    kept.write_bytes(other.read_bytes())
+    return kept
+
+
+def test_code_that_others_could_have_written_is_not_run(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = foreign_code(folder)
+    assert total(Pair(VALUES, FLAGS), None, 1, False) == 666  # the user's own files are believed
+    total.loaded.clear()
+    kept.chmod(0o666)
+    assert total(Pair(VALUES, FLAGS), None, 1, False) == 45
+    why = f"{kept} can be written by everybody"
+    assert caplog.messages == [f"note: machine code is compiled anew, not loaded: {why}"]
+    assert kept.stat().st_mode & 0o777 == 0o600
+    total.loaded.clear()
+    assert total(Pair(VALUES, FLAGS), None, 1, False) == 45
+    assert len(caplog.messages) == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file to another user")
+def test_code_of_another_user_is_not_run(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    kept = foreign_code(folder)
+    os.chown(kept, 12_345, 12_345)
+    assert total(Pair(VALUES, FLAGS), None, 1, False) == 45
+    why = f"{kept} belongs to user 12345"
+    assert caplog.messages == [f"note: machine code is compiled anew, not loaded: {why}"]
+
+
+def test_a_folder_that_others_can_write_is_neither_read_nor_filled(
+    folder: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = foreign_code(folder)
+    whole = kept.read_bytes()
+    folder.chmod(0o1777)
+    for place, value in ((1, 45), (0, 7)):
+        total.loaded.clear()
+        assert total(Pair(VALUES, FLAGS), None, place, False) == value
+    why = f"{folder} can be written by everybody"
+    assert caplog.messages == [f"note: machine code is compiled anew, not loaded: {why}"]
+    assert kept.read_bytes() == whole
+
+
+def test_a_missing_folder_is_made_for_the_user_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(folder / "new"))
+    assert total(Pair(VALUES, FLAGS), None, 1, False) == 45
+    assert (folder / "new").stat().st_mode & 0o777 == 0o700
+    assert [path.stat().st_mode & 0o777 for path in (folder / "new").iterdir()] == [0o600]
+
+
+def test_the_note_is_a_line_on_standard_error(folder: Path) -> None:
+    folder.chmod(0o777)
+    result = subprocess.run(
+        [sys.executable, "-c", WITHOUT_NUMBA], env={**os.environ}, check=True, capture_output=True, text=True
+    )
+    why = f"{folder} can be written by everybody"
+    assert result.stderr == f"note: machine code is compiled anew, not loaded: {why}\n"
 
 
 def test_a_full_disk_leaves_nothing_behind(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from sim.errors import OutputError
-from sim.report import write_report
 from sim.report.content import Bullets, Cell, Figure, ReportContent, Table
 from sim.report.markdown import escaped
+from sim.report.write import write_report
 from tests.reports import (
     SUBJECTS,
     content_of,

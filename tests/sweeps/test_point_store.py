@@ -73,6 +73,56 @@ def test_a_damaged_line_is_named(tmp_path: Path) -> None:
     assert str(caught.value) == f"{tmp_path / NAME}:2: is damaged; --fresh starts over"
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        (b'{"point":{"a":1,', b'{"point":{"a":2,'),
+        (b'"latency_ms_mean":0.3333333333333333}', b'"latency_ms_mean":0.3333333333333334}'),
+        (b'"plan":"serial"', b'"plan":"merged"'),
+        (b'"sha256":"', b'"sha999":"'),
+    ],
+)
+def test_a_line_that_is_not_what_was_written_is_simulated_anew(
+    tmp_path: Path, old: bytes, new: bytes
+) -> None:
+    head, first, second = filled(tmp_path).splitlines(keepends=True)
+    assert old in first
+    (tmp_path / NAME).write_bytes(head + first.replace(old, new) + second)
+    store = PointStore.at(tmp_path, HEADER)
+    assert (FIRST in store, {"a": 2, "b": None} in store, SECOND in store) == (False, False, True)
+    store.add(FIRST, ROWS)
+    again = PointStore.at(tmp_path, HEADER)
+    assert (again.rows(FIRST), again.rows(SECOND)) == (ROWS, ROWS[:1])
+
+
+def test_a_line_of_another_scenario_below_this_header_is_simulated_anew(tmp_path: Path) -> None:
+    head, first, _ = filled(tmp_path).splitlines(keepends=True)
+    other = PointStore.at(tmp_path / "other", HEADER | {"slotsim_version": "1.1"})
+    other.add(SECOND, ROWS)
+    lines = (tmp_path / "other" / NAME).read_bytes().splitlines(keepends=True)
+    (tmp_path / NAME).write_bytes(head + lines[1] + first)
+    store = PointStore.at(tmp_path, HEADER)
+    assert (FIRST in store, SECOND in store) == (True, False)
+
+
+def test_a_file_that_another_has_written_to_meanwhile_is_told(tmp_path: Path) -> None:
+    filled(tmp_path)
+    one, other = (PointStore.at(tmp_path, HEADER) for _ in range(2))
+    one.add({"a": 3, "b": None}, ROWS[1:])
+    changed = f"{tmp_path / NAME}: has changed since it was read here; run the command again"
+    with pytest.raises(InputError) as caught:
+        other.add({"a": 4, "b": None}, ROWS)
+    assert str(caught.value) == changed
+    assert one.rows({"a": 3, "b": None}) == ROWS[1:]
+    third = PointStore.at(tmp_path, HEADER, fresh=True)
+    third.add(SECOND, ROWS)
+    third.add(FIRST, ROWS[:1])
+    for point in (FIRST, SECOND):  # one stands elsewhere now, and another stands where it was
+        with pytest.raises(InputError) as caught:
+            one.rows(point)
+        assert str(caught.value) == changed
+
+
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(OutputError, match="could not be written"):
