@@ -7,11 +7,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sim.check.shared import check_shared
+from sim.check.shared_compiled import first_broken
+from sim.check.shared_timeline import shared_timeline
 from sim.contract.run import (
     ATTEMPT_OUTCOMES,
     NO_SLOT,
     OK,
     PPM,
+    RATE_LIMITED,
     REQUEST_OUTCOMES,
     SERVER_ERROR,
     TIMED_OUT,
@@ -26,6 +30,7 @@ from sim.contract.run import (
     WorkloadInput,
 )
 from sim.engine import ClosedUsers, OpenArrivals
+from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared
 from sim.plan.schedule import serial_order
 from sim.units import NS_PER_MS, IntArray
@@ -34,7 +39,7 @@ from tests.engine_inputs import ms
 SECOND_MS = 1_000
 MINUTE_MS = 60 * SECOND_MS
 MOST_SLOTS = 64
-OUTCOME_OF_LETTER = {".": OK, "x": SERVER_ERROR, "t": TIMED_OUT}
+OUTCOME_OF_LETTER = {".": OK, "x": SERVER_ERROR, "r": RATE_LIMITED, "t": TIMED_OUT}
 
 Durations = float | Sequence[Any]
 """One for all, one for each call, or one row for each request."""
@@ -94,8 +99,8 @@ def failing(
     """Return the workload with faults.
 
     `outcomes` has one word for each branch, or a row of words for each request; its letters are the outcomes
-    of the attempts: `.` fine, `x` server error, `t` hangs. `attempt_ms` is how long they take, where that is
-    not what the call takes: numbers [calls][attempts], or the same for each request.
+    of the attempts: `.` fine, `x` server error, `r` turned away, `t` hangs. `attempt_ms` is how long they
+    take, where that is not what the call takes: numbers [calls][attempts], or the same for each request.
     """
     words = np.array(outcomes)
     requests, calls = given.service_ns.shape
@@ -176,12 +181,35 @@ def simulate(
     providers: ProviderInput | Sequence[ProviderInput] | None = None,
 ) -> SharedOutput:
     """Run on the providers (one with four slots), and hold what must hold of every run."""
+    return checked(given_of(workloads, providers))
+
+
+def given_of(
+    workloads: WorkloadInput | Sequence[WorkloadInput],
+    providers: ProviderInput | Sequence[ProviderInput] | None = None,
+) -> SharedInput:
+    """Return the input of a run on the providers (one with four slots)."""
     providers = provider() if providers is None else providers
-    given = SharedInput(
+    return SharedInput(
         (workloads,) if isinstance(workloads, WorkloadInput) else tuple(workloads),
         (providers,) if isinstance(providers, ProviderInput) else tuple(providers),
     )
-    return checked(given)
+
+
+def run_everywhere(
+    workloads: WorkloadInput | Sequence[WorkloadInput],
+    providers: ProviderInput | Sequence[ProviderInput] | None = None,
+) -> SharedOutput:
+    """Run as `simulate` does, and hold the compiled engine and every check to it, compiled or to read."""
+    given = given_of(workloads, providers)
+    out = checked(given)
+    compiled = run_compiled(given)
+    assert (trace(compiled), answers(compiled)) == (trace(out), answers(out))
+    assert compiled.attempts.hit.tolist() == out.attempts.hit.tolist()
+    assert compiled.join_start_ns.tolist() == out.join_start_ns.tolist()
+    check_shared(given, out, run_shared)
+    assert first_broken(given, out, shared_timeline(given, out)) is None
+    return out
 
 
 def checked(given: SharedInput) -> SharedOutput:

@@ -10,6 +10,7 @@ from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
 from sim.check.replay import check_isolated_replay
 from sim.check.report import CheckReport, Tally
 from sim.check.shared_grants import walk_provider
+from sim.check.shared_joins import join_rules
 from sim.check.shared_plans import wrong_plans
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
@@ -17,8 +18,10 @@ from sim.contract.plain import BoolArray
 from sim.contract.run import (
     CANCELLED,
     DEGRADED,
+    NEVER_NS,
     NO_SLOT,
     OK,
+    REJECTED,
     SUCCEEDED,
     TIMED_OUT,
     SharedInput,
@@ -31,6 +34,8 @@ from sim.errors import CheckError
 from sim.units import IntArray, sum_exact
 
 SharedRun = Callable[[SharedInput], SharedOutput]
+Drawn = Callable[[WorkloadInput, IntArray, IntArray, IntArray], IntArray]
+"""What was drawn for attempts of a workload, by position, call and attempt."""
 
 FEW_ATTEMPTS = 5_000
 """From so many on that a process has checked of the compiled engine, the compiled walk is worth its start."""
@@ -48,14 +53,13 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
         return CheckReport()
     check_leaks(out)
     check_references(given, out)
-    for rule, broken in table_rules(given, out):
-        if broken.any():
-            raise shared_violation(out, int(np.argmax(broken)), rule)
+    check_rules(out, table_rules(given, out))
     line = shared_timeline(given, out)
     unplanned = wrong_plans(given, out, line)
     if unplanned.any():
         raise shared_violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
     check_grants(given, out, line)
+    check_rules(out, join_rules(given, out))
     exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
     return CheckReport(
         requests=len(out.arrival_ns),
@@ -65,6 +69,13 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
         isolated_replays=sum(replay_alone(workload, run) for workload in given.workloads),
         active_integral_ns=sum(out.active_integral_ns),
     )
+
+
+def check_rules(out: SharedOutput, rules: Iterator[tuple[str, BoolArray]]) -> None:
+    """Make sure that no request breaks one of these rules."""
+    for rule, broken in rules:
+        if broken.any():
+            raise shared_violation(out, int(np.argmax(broken)), rule)
 
 
 def check_grants(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> None:
@@ -130,6 +141,7 @@ def table_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, Bo
     backwards = (attempts.start_ns < attempts.ready_ns) | (attempts.finish_ns < attempts.start_ns)
     yield "made an attempt backwards in time", per_request(out, backwards)
     yield "has an attempt whose time is not the one drawn", per_request(out, wrong_service(given, out))
+    yield "has an attempt that did not end as drawn", per_request(out, wrong_outcome(given, out))
     yield "held a slot that another attempt held", per_request(out, double_booked(given, out))
     yield (
         "made an attempt before it arrived",
@@ -174,16 +186,33 @@ def impossible(given: SharedInput, out: SharedOutput) -> BoolArray:
 
 
 def wrong_service(given: SharedInput, out: SharedOutput) -> BoolArray:
-    """Return which attempts held their slot for another time than drawn; a cancelled one at most as long."""
+    """Return which attempts held their slot for another time than drawn; a cancelled one for less.
+
+    What ends at the instant at which others are cancelled has ended by itself.
+    """
     attempts = out.attempts
-    took_ns = attempts.finish_ns - attempts.start_ns
-    drawn_ns = np.zeros(len(took_ns), dtype=np.int64)
+    took_ns, drawn_ns = attempts.finish_ns - attempts.start_ns, drawn(given, out, drawn_service_ns)
+    held, cancelled = attempts.slot != NO_SLOT, attempts.outcome == CANCELLED
+    return np.asarray(held & np.where(cancelled, took_ns >= drawn_ns, took_ns != drawn_ns))
+
+
+def wrong_outcome(given: SharedInput, out: SharedOutput) -> BoolArray:
+    """Return which attempts ended otherwise than drawn, cut short or never begun."""
+    outcome, held = out.attempts.outcome, out.attempts.slot != NO_SLOT
+    by_itself = held & (outcome != CANCELLED)
+    never_begun = ~held & (outcome != CANCELLED) & (outcome != REJECTED)
+    return np.asarray(never_begun | (by_itself & (outcome != drawn(given, out, drawn_outcome))))
+
+
+def drawn(given: SharedInput, out: SharedOutput, of_workload: Drawn) -> IntArray:
+    """Return what was drawn for each attempt (int64[attempts])."""
+    attempts = out.attempts
+    values = np.zeros(len(attempts.number), dtype=np.int64)
     for index, workload in enumerate(given.workloads):
         mine = out.workload[attempts.number] == index
         position, call = out.position[attempts.number[mine]], attempts.call[mine]
-        drawn_ns[mine] = drawn_service_ns(workload, position, call, attempts.attempt[mine])
-    held, cancelled = attempts.slot != NO_SLOT, attempts.outcome == CANCELLED
-    return np.asarray(held & np.where(cancelled, took_ns > drawn_ns, took_ns != drawn_ns))
+        values[mine] = of_workload(workload, position, call, attempts.attempt[mine])
+    return values
 
 
 def drawn_service_ns(
@@ -193,12 +222,22 @@ def drawn_service_ns(
     faults = workload.faults
     if faults is None:
         return np.asarray(workload.service_ns[position, call])
-    branch = np.minimum(call, workload.branches - 1)
-    service_ns = faults.service_ns[position, branch, attempt]
-    timeout_ns = np.array([np.iinfo(np.int64).max if one is None else one for one in faults.timeout_ns])
-    hangs = faults.outcome[position, branch, attempt] == TIMED_OUT
-    service_ns = np.where(hangs, timeout_ns[branch], np.minimum(service_ns, timeout_ns[branch]))
+    service_ns = faults.service_ns[position, call, attempt]
+    timeout_ns = np.array([NEVER_NS if one is None else one for one in faults.timeout_ns])[call]
+    hangs = faults.outcome[position, call, attempt] == TIMED_OUT
+    service_ns = np.where(hangs, timeout_ns, np.minimum(service_ns, timeout_ns))
     return np.where(call < workload.branches, service_ns, workload.service_ns[position, call])
+
+
+def drawn_outcome(workload: WorkloadInput, position: IntArray, call: IntArray, attempt: IntArray) -> IntArray:
+    """Return how attempts end by the draws, where nothing cuts them short."""
+    faults = workload.faults
+    if faults is None:
+        return np.full(len(call), OK)
+    drawn = faults.outcome[position, call, attempt]
+    timeout_ns = np.array([NEVER_NS if one is None else one for one in faults.timeout_ns])[call]
+    late = faults.service_ns[position, call, attempt] > timeout_ns
+    return np.where(call < workload.branches, np.where(late, TIMED_OUT, drawn), OK)
 
 
 def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
@@ -248,9 +287,10 @@ Calls = tuple[IntArray, IntArray, IntArray, IntArray]
 
 
 def successful_calls(given: SharedInput, out: SharedOutput, index: int) -> Calls:
-    """Return the successful attempt at each call of a workload; `NO_CALL` where there is none."""
+    """Return the successful attempt (of two the first made) at each call of a workload, else `NO_CALL`."""
     attempts = out.attempts
     rows = np.flatnonzero((out.workload[attempts.number] == index) & (attempts.outcome == OK))
+    rows = rows[np.argsort(-attempts.attempt[rows], kind="stable")]
     shape = (len(out.arrival_ns), given.workloads[index].calls_per_request)
     columns = (attempts.ready_ns, attempts.start_ns, attempts.finish_ns, attempts.slot)
     tables = []

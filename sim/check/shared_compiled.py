@@ -14,9 +14,12 @@ from sim.check import shared_kernels as kernels
 from sim.check.shared_kernels import Walk
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, uses_weight
 from sim.contract.run import (
+    NEVER_NS,
     NO_SLOT,
     OK,
+    RATE_LIMITED,
     REJECTED,
+    TIMED_OUT,
     Attempts,
     ProviderInput,
     RateLimit,
@@ -32,6 +35,7 @@ RULES = {
     int(kernels.NOT_DUE): "has an attempt that took what was not its due",
     int(kernels.TAKEN_SLOT): "has an attempt that took a slot that was not free",
     int(kernels.OTHER_HIT): "has an attempt whose cache record is wrong",
+    int(kernels.ADMITTED): "has an attempt that waited for a limit that admitted it",
 }
 UNITS = {
     "calls": kernels.CALLS_UNIT,
@@ -256,19 +260,21 @@ def row_extras(given: SharedInput, out: SharedOutput, rules: ProviderInput, atte
 def first_tokens_ns(
     one: WorkloadInput, position: IntArray, call: IntArray, attempt: IntArray
 ) -> npt.NDArray[np.int64]:
-    """Return the time from each attempt's start to its first token; a whole answer is not shorter."""
+    """Return the time from each attempt's start to its first token; NEVER where there is none.
+
+    A whole answer is not shorter; an attempt that fails before has none, nor has one that is turned away.
+    """
     assert one.tokens is not None
-    first_ns, whole_ns = one.tokens.first_token_ns[position, call], one.service_ns[position, call]
+    drawn_ns, lasts_ns = one.tokens.first_token_ns[position, call], one.service_ns[position, call]
+    succeeds, answers = np.ones((2, len(call)), dtype=np.bool_)
     faults = one.faults
     if faults is not None:
-        branch = np.minimum(call, one.branches - 1)
-        timeout_ns = np.array([NEVER if time_ns is None else time_ns for time_ns in faults.timeout_ns])[
-            branch
-        ]
-        drawn_ns, ends = (
-            faults.service_ns[position, branch, attempt],
-            faults.outcome[position, branch, attempt],
-        )
-        succeeds = (ends == OK) & (drawn_ns <= timeout_ns)
-        whole_ns = np.where(call < one.branches, np.where(succeeds, drawn_ns, NEVER), whole_ns)
-    return np.asarray(np.minimum(first_ns, whole_ns))
+        timeout_ns = np.array([NEVER_NS if limit_ns is None else limit_ns for limit_ns in faults.timeout_ns])
+        tried_ns, ends = faults.service_ns[position, call, attempt], faults.outcome[position, call, attempt]
+        is_join = call >= one.branches
+        in_time = (ends != TIMED_OUT) & (tried_ns <= timeout_ns[call])
+        lasts_ns = np.where(is_join, lasts_ns, np.where(in_time, tried_ns, timeout_ns[call]))
+        succeeds = is_join | ((ends == OK) & in_time)
+        answers = is_join | (ends != RATE_LIMITED) | ~in_time
+    first_ns = np.where(succeeds, np.minimum(drawn_ns, lasts_ns), drawn_ns)
+    return np.where(answers & (first_ns <= lasts_ns), first_ns, NEVER)

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from sim.check.shared_timeline import SharedTimeline
-from sim.contract.run import NO_SLOT, OK, REJECTED, SharedInput, SharedOutput
+from sim.contract.run import (
+    NEVER_NS,
+    NO_SLOT,
+    OK,
+    RATE_LIMITED,
+    REJECTED,
+    TIMED_OUT,
+    SharedInput,
+    SharedOutput,
+)
 from sim.engine.shared.cache import Cache
 from sim.engine.shared.limiter import NOTHING, Limiter, Use
 from sim.errors import CheckError
@@ -53,15 +62,17 @@ def walk_provider(given: SharedInput, out: SharedOutput, line: SharedTimeline, p
     Raises
     ------
     CheckError
-        An attempt waited beside a free slot that was its due, was overtaken, or took what was not its due.
+        An attempt waited beside a free slot that was its due, for a limit that admitted it, was overtaken, or
+        took what was not its due.
     """
     instants = by_instant(rows_of(given, out, provider))
     walk = ProviderWalk(given, provider)
     attempts = out.attempts
     unsettled = set(attempts.finish_ns[attempts.outcome == REJECTED].tolist())
     caps = np.stack([line.cap(workload, provider) for workload in range(len(given.workloads))], axis=1)
-    for at_ns, slots, cap in zip(
-        line.instant_ns.tolist(), line.slots[provider].tolist(), caps.tolist(), strict=True
+    times_ns = line.instant_ns.tolist()
+    for at_ns, next_ns, slots, cap in zip(
+        times_ns, [*times_ns[1:], NEVER_NS], line.slots[provider].tolist(), caps.tolist(), strict=True
     ):
         what = instants.get(at_ns, NOTHING_HAPPENS)
         walk.begin_instant(at_ns, slots, what)
@@ -69,6 +80,7 @@ def walk_provider(given: SharedInput, out: SharedOutput, line: SharedTimeline, p
             walk.dispatch_unsettled(at_ns, cap, what)
         else:
             walk.dispatch(at_ns, cap, dict(what.started))
+        walk.look_between(at_ns, next_ns, cap)
     for _, lists in walk.lists():
         for key in (key for calls in lists for key in calls):
             raise CheckError(f"conservation: {named(key)} was never served")
@@ -128,7 +140,7 @@ class ProviderWalk:
         self.queued: defaultdict[int, dict[Key, AttemptRow]] = defaultdict(dict)
         self.held: defaultdict[int, int] = defaultdict(int)
         self.busy = [0] * len(given.workloads)
-        self.running: set[int] = set()
+        self.running: dict[int, AttemptRow] = {}
         self.slots = 0
         self.free: list[tuple[int, int]] = []
 
@@ -194,6 +206,31 @@ class ProviderWalk:
         if left is not None:
             raise self.passed_over(left.key, at_ns, {})
 
+    def look_between(self, at_ns: int, next_ns: int, cap: list[int]) -> None:
+        """Make sure that the limits do not admit who waits for them until the next instant of the tables.
+
+        What a waiting attempt needs changes when its prefix becomes cached, or is no longer.
+        """
+        if not self.limiter or not self.free or sum(self.busy) >= self.slots:
+            return
+        row = self.due(cap)
+        while row is not None:
+            admitted_ns = at_ns + self.limiter.wait_ns(self.use_of(row, at_ns), at_ns)
+            at_ns = min(admitted_ns, self.next_first_token_ns(row, at_ns))
+            if at_ns >= next_ns:
+                return
+            if self.limiter.wait_ns(self.use_of(row, at_ns), at_ns) == 0:
+                what = f"waited for a limit that admitted it at {at_ns} ns"
+                raise CheckError(f"conservation: {named(row.key)} {what}")
+
+    def next_first_token_ns(self, row: AttemptRow, at_ns: int) -> int:
+        """Return when one that writes the prefix of a waiting attempt has its first token next."""
+        if not self.cache or not self.prefix(row):
+            return NEVER_NS
+        writers = (one for one in self.running.values() if one.workload == row.workload and one.hit == 0)
+        coming_ns = (one.start_ns + self.first_token_ns(one) for one in writers)
+        return min((time_ns for time_ns in coming_ns if time_ns > at_ns), default=NEVER_NS)
+
     def admissible(self, at_ns: int, cap: list[int]) -> AttemptRow | None:
         """Return the attempt that is due, if there is a slot for it and the limits admit it."""
         if not self.free or sum(self.busy) >= self.slots:
@@ -235,7 +272,7 @@ class ProviderWalk:
         use = self.use_of(row, at_ns)
         self.free = [entry for entry in self.free if entry[1] != row.slot]
         self.leave_queue(row)
-        self.running.add(row.slot)
+        self.running[row.slot] = row
         self.busy[row.workload] += 1
         self.hold(row, 1)
         if self.limiter:
@@ -248,7 +285,7 @@ class ProviderWalk:
 
     def finish(self, row: AttemptRow, at_ns: int) -> None:
         """Take an attempt's slot back and settle what it used."""
-        self.running.discard(row.slot)
+        self.running.pop(row.slot, None)
         if row.slot < self.slots:
             insort(self.free, (at_ns, row.slot))
         self.busy[row.workload] -= 1
@@ -284,7 +321,8 @@ class ProviderWalk:
     def reads(self, row: AttemptRow, at_ns: int) -> bool:
         """Return whether an attempt that starts now reads its prefix."""
         if self.takes_cache_records:
-            return row.hit == 1
+            # The record is of its start; what the cache had before is not known.
+            return row.hit == 1 and row.start_ns == at_ns
         return bool(self.cache and self.prefix(row) and self.cache.holds(row.workload, at_ns))
 
     def used_by(self, row: AttemptRow) -> Use:
@@ -307,19 +345,25 @@ class ProviderWalk:
         return tokens.prefix[row.key[2]] if tokens is not None else 0
 
     def first_token_ns(self, row: AttemptRow) -> int:
-        """Return the time from an attempt's start to its first token; a whole answer is not shorter."""
-        workload = self.given.workloads[row.workload]
+        """Return the time from an attempt's start to its first token; a whole answer is not shorter.
+
+        One that is turned away, or has ended before, never has one.
+        """
+        workload, call, attempt = self.given.workloads[row.workload], *row.key[2:]
         if workload.tokens is None:
             return 0
-        first_token_ns = int(workload.tokens.first_token_ns[row.position, row.key[2]])
-        faults, branch = workload.faults, row.key[2]
-        if faults is None or branch >= workload.branches:
-            return min(first_token_ns, int(workload.service_ns[row.position, branch]))
-        service_ns = int(faults.service_ns[row.position, branch, row.key[3]])
-        timeout_ns = faults.timeout_ns[branch]
-        succeeds = faults.outcome[row.position, branch, row.key[3]] == OK
-        succeeds = succeeds and (timeout_ns is None or service_ns <= timeout_ns)
-        return min(first_token_ns, service_ns) if succeeds else first_token_ns
+        drawn_ns = int(workload.tokens.first_token_ns[row.position, call])
+        faults = workload.faults
+        if faults is None or call >= workload.branches:
+            return min(drawn_ns, int(workload.service_ns[row.position, call]))
+        lasts_ns = int(faults.service_ns[row.position, call, attempt])
+        outcome = int(faults.outcome[row.position, call, attempt])
+        timeout_ns = faults.timeout_ns[call]
+        if timeout_ns is not None and (outcome == TIMED_OUT or lasts_ns > timeout_ns):
+            lasts_ns, outcome = timeout_ns, TIMED_OUT
+        if outcome == OK:
+            return min(drawn_ns, lasts_ns)
+        return NEVER_NS if outcome == RATE_LIMITED or drawn_ns > lasts_ns else drawn_ns
 
     def passed_over(self, key: Key, at_ns: int, started: dict[Key, AttemptRow]) -> CheckError:
         """Return the error for an eligible attempt that was not granted."""

@@ -32,7 +32,7 @@ ONE, ONE_LESS = np.array([1, -1])
 
 # What can be wrong with an attempt; 0 is nothing. With TOO_FAR the walk left the range of 64 bits.
 FINE, TOO_FAR = np.array([0, 1])
-NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT = np.arange(2, 7)
+NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2, 8)
 
 # Elements of `Walk.state`.
 (
@@ -110,7 +110,7 @@ class Walk(NamedTuple):
         a slot left out; in the order of their ends.
     extras
         [ROW_EXTRAS, rows], or no rows where nobody looks at tokens: TOKENS_IN and TOKENS_OUT as drawn, after
-        how long (ns) a prefix that is written can be read, and the next in the list of writes.
+        how long (ns) a prefix that is written can be read (2^61: never), and the next in the list of writes.
     requests, next_waiting
         int32[REQUEST_ROWS, requests] and int32[rows]: what a request holds, and its waiting attempts.
     slots
@@ -163,6 +163,8 @@ def walk_through(arrays: Walk) -> int:
         if walk.unsettled[instant]:
             take_unsettled(walk)
         dispatch(walk)
+        if instant + 1 < len(walk.instant_ns):
+            look_between(walk, walk.instant_ns[instant + 1])
         if state[BROKEN] != FINE:
             break
     return state[BROKEN]
@@ -244,6 +246,55 @@ def dispatch(walk: Walk) -> None:
             left -= 1
     if left:
         fault(walk, NOT_DUE, walk.by_start[state[STARTED] - 1])
+
+
+@helper
+def look_between(walk: Walk, next_ns: Int) -> None:
+    """Make sure that the limits do not admit who waits for them until the next instant of the tables."""
+    state, ring = walk.state, walk.slots.shape[1] - 1
+    nothing_free = walk.slots[NEXT, ring] == ring or state[BUSY] >= state[SLOTS]
+    if nothing_free or state[WAITING] == 0 or state[BROKEN] != FINE or walk.meters.shape[0] == 0:
+        return
+    row = due(walk)
+    while row != NOBODY:
+        after_ns = min(admitted_after_ns(walk, row), readable_after_ns(walk, row))
+        if state[NOW] + after_ns >= next_ns:
+            break
+        state[NOW] += after_ns
+        if admits(walk, row):
+            fault(walk, ADMITTED, row)
+            break
+
+
+@helper
+def admitted_after_ns(walk: Walk, row: Int) -> Int:
+    """Return how long until every limit admits an attempt, if it goes on to need what it needs now."""
+    reads, after_ns = would_read(walk, row), np.int64(0)
+    for at in range(walk.meters.shape[0]):
+        meter, wanted = walk.meters[at], amount(walk, at, row, reads, reserved_output(walk, row))
+        refill(meter, walk.state[NOW])
+        if meter[IS_BUCKET]:
+            missing = min(wanted * meter[SCALE], meter[CAPACITY]) - meter[LEVEL]
+            after_ns = max(after_ns, -(-missing // meter[PER_NS]))
+        elif meter[LEVEL] != 0 and meter[LEVEL] + wanted > meter[CAPACITY]:
+            after_ns = max(after_ns, (meter[SINCE] + 1) * meter[SCALE] - walk.state[NOW])
+    return after_ns
+
+
+@helper
+def readable_after_ns(walk: Walk, row: Int) -> Int:
+    """Return how long until one that writes the prefix of an attempt has its first token next."""
+    after_ns, now = np.int64(MOST_LEVEL), walk.state[NOW]
+    one = walk.workloads[walk.workload[walk.number[row]]]
+    if not walk.state[HAS_CACHE] or prefix(walk, row) == 0 or not one[IS_CACHED]:
+        return after_ns
+    writer = one[FIRST_WRITE]
+    while writer != NOBODY:
+        readable_ns = walk.start_ns[writer] + walk.extras[READABLE_AFTER, writer]
+        if readable_ns > now:
+            after_ns = min(after_ns, readable_ns - now)
+        writer = walk.extras[NEXT_WRITE, writer]
+    return after_ns
 
 
 @helper
@@ -559,7 +610,8 @@ def refill(meter: IntArray, now: Int) -> None:
 def would_read(walk: Walk, row: Int) -> Bool:
     """Return whether an attempt that starts now reads its prefix."""
     if walk.state[TAKES_CACHE_RECORDS]:
-        return walk.hit[row] == 1
+        # The record is of its start; what the cache had before is not known.
+        return walk.hit[row] == 1 and walk.start_ns[row] == walk.state[NOW]
     if not walk.state[HAS_CACHE] or prefix(walk, row) == 0:
         return False
     one = walk.workloads[walk.workload[walk.number[row]]]

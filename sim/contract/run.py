@@ -24,6 +24,7 @@ SUCCEEDED, DEGRADED, FAILED, DEADLINE_MISSED = range(4)
 REQUEST_OUTCOMES = ("succeeded", "degraded", "failed", "timed_out")
 
 NO_SLOT = -1
+NEVER_NS = (1 << 63) - 1
 PPM = 1_000_000
 DAY_NS = 24 * 3600 * NS_PER_S
 
@@ -108,6 +109,8 @@ class ProviderInput:
 class Faults:
     """What may go wrong with a workload's calls, and what is done about it.
 
+    A join that holds a slot is one of the calls, the last; nothing goes wrong with it, whatever is said here.
+
     Parameters
     ----------
     outcome
@@ -128,9 +131,9 @@ class Faults:
     deadline_ns
         How long a request may take, from its arrival; None for as long as it takes.
     optional
-        For each branch, whether the join can do without it.
+        For each branch, whether the join can do without it where it is lost. While it is not, the join waits.
     needs
-        How many branches, whichever, the join needs; None for all that are not optional.
+        How many branches, whichever, the join waits for; None for all, done or lost.
     cancels
         Whether calls that are no longer needed give their slots back at once, instead of running on.
     """
@@ -167,7 +170,8 @@ class Tokens:
         For each call, the tokens of the workload's shared prefix that it carries; 0 for none.
     first_token_ns
         int64[requests, calls]: from the start of an attempt to its first token, at the latest when a
-        whole answer is there. A failing attempt that is shorter never has one.
+        whole answer is there. A failing attempt that is shorter never has one, nor has one that is turned
+        away (`RATE_LIMITED`), however long that takes.
     """
 
     input: IntArray

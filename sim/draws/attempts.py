@@ -20,33 +20,33 @@ def draw_faults(scenario: Scenario, streams: Streams, draws: Draws) -> Faults | 
     """Return what may go wrong in a workload; None where nothing can.
 
     A first attempt takes the time that it would without faults; each further one has a stream of its own.
-    Attempts that the provider turns away hold their slots for as long as that takes.
+    Attempts that the provider turns away hold their slots for as long as that takes. A join that holds a slot
+    is a call that nothing goes wrong with.
     """
     if not scenario.has_faults:
         return None
     workflow, retry = scenario.workflow, scenario.workflow.retry
-    shape = (len(draws.join_ns), len(workflow.branches), retry.attempts)
-    outcome = np.empty(shape, dtype=np.int8)
-    service_ns, jitter_ppm = np.empty((2, *shape), dtype=np.int64)
+    joins = (None,) * workflow.join_holds_slot
+    shape = (len(draws.join_ns), len(workflow.branches) + len(joins), retry.attempts)
+    outcome = np.full(shape, OK, dtype=np.int8)
+    jitter_ppm = np.zeros(shape, dtype=np.int64)
+    service_ns = np.repeat(calls_service_ns(draws, shape[1])[:, :, None], retry.attempts, axis=2)
     for index, branch in enumerate(workflow.branches):
         for attempt in range(retry.attempts):
             place = (slice(None), index, attempt)
             outcome[place] = draw_outcome(scenario, branch, streams, shape[0], attempt)
             jitter_ppm[place] = draw_jitter(retry, branch, streams, shape[0], attempt)
-            service_ns[place] = (
-                draw_again(scenario, branch, streams, shape[0], attempt)
-                if attempt
-                else draws.service_ns[:, index]
-            )
+            if attempt:
+                service_ns[place] = draw_again(scenario, branch, streams, shape[0], attempt)
         turned_away = outcome[:, index] == RATE_LIMITED
         service_ns[:, index][turned_away] = max(1, ms_to_ns(scenario.branch_failures(branch).rejection_ms))
     return Faults(
         outcome=outcome,
         service_ns=service_ns,
-        timeout_ns=optional_ns([branch.timeout_ms for branch in workflow.branches]),
+        timeout_ns=optional_ns([branch.timeout_ms for branch in workflow.branches]) + joins,
         backoff_ns=tuple(backoff_ns(retry, attempt) for attempt in range(retry.attempts)),
         jitter_ppm=jitter_ppm,
-        hedge_after_ns=optional_ns([branch.hedge_after_ms for branch in workflow.branches]),
+        hedge_after_ns=optional_ns([branch.hedge_after_ms for branch in workflow.branches]) + joins,
         optional=tuple(branch.optional for branch in workflow.branches),
         retry_budget_ppm=None if retry.budget_ratio is None else round(exact(retry.budget_ratio) * PPM),
         deadline_ns=optional_ns([workflow.deadline_ms])[0],

@@ -6,10 +6,11 @@ import simpy
 from simpy.events import EventPriority
 
 # SimPy's own events (timeouts, succeeded events, ended processes) have priority NORMAL = 1, so every
-# completion at an instant comes before what follows here. The first three happen to shared providers only:
-# requests run out of time, attempts become ready (retries, hedges, first tokens), slots and limits change.
-DEADLINE, READY, CAPACITY, USER_RETURN, ARRIVAL, SETTLED, DISPATCH = (
-    cast(EventPriority, order) for order in range(2, 9)
+# completion at an instant comes before what follows here. The first four happen to shared providers only:
+# what comes of the attempts that have ended, requests run out of time, attempts become ready (retries,
+# hedges, first tokens), slots and limits change.
+OUTCOME, DEADLINE, READY, CAPACITY, USER_RETURN, ARRIVAL, SETTLED, DISPATCH = (
+    cast(EventPriority, order) for order in range(2, 10)
 )
 
 

@@ -290,6 +290,9 @@ class Way:
         ended = [leg for leg in self.legs.values() if leg.finish_ns == time_ns and leg not in self.passed]
         if ended:
             leg = max(ended, key=lambda leg: (leg.ok, leg.ready_ns < time_ns, leg.start_ns))
+            # Of an attempt and its hedge that succeed at one instant, the hedge was not needed.
+            same = [one for one in ended if one.call == leg.call and one.ok]
+            leg = min(same, key=_attempt, default=leg)
             self.through(leg, time_ns, SERVICE if leg.ok else LOST_ATTEMPTS)
             return
         # Nothing ended then: what became ready waited for the first token of a call that was running.
@@ -320,3 +323,7 @@ class Way:
 
 def _finish(leg: Leg) -> int:
     return leg.finish_ns
+
+
+def _attempt(leg: Leg) -> int:
+    return leg.attempt

@@ -11,9 +11,9 @@ from sim.units import IntArray
 def merged_view(given: SharedInput, out: SharedOutput) -> EngineOutput:
     """Return all workloads' requests with, for each call, the attempt that counted.
 
-    That is the one that succeeded, else the last that held a slot; a call without one is `NO_CALL`. Slots of
-    different providers are numbered one after another. Calls that a request went without, and calls of
-    workflows with fewer, are empty columns.
+    That is the one that succeeded, of two at one instant the first made, else the last that held a slot; a
+    call without one is `NO_CALL`. Slots of different providers are numbered one after another. Calls that a
+    request went without, and calls of workflows with fewer, are empty columns.
     """
     attempts = out.attempts
     calls = max(workload.calls_per_request for workload in given.workloads)
@@ -41,7 +41,7 @@ def counted(attempts: Attempts) -> IntArray:
     """Return the rows of the attempts that counted, one per call, in an order that ends with the best."""
     held = np.flatnonzero(attempts.slot != NO_SLOT)
     is_ok = attempts.outcome[held] == OK
-    order = held[np.lexsort((attempts.finish_ns[held], is_ok))]
+    order = held[np.lexsort((np.where(is_ok, -attempts.attempt[held], 0), attempts.finish_ns[held], is_ok))]
     calls = attempts.number[order] * (attempts.call.max(initial=0) + 1) + attempts.call[order]
     # The last of equal calls is the best: look from the end for the first of each.
     _, first = np.unique(calls[::-1], return_index=True)

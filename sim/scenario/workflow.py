@@ -58,7 +58,7 @@ class WorkflowBranch(Model):
     hedge_after_ms: PositiveAmount | None = further(
         None, "When a second attempt joins a first one that still runs, ms; never unless given."
     )
-    optional: bool = further(False, "Whether the join can do without it.")
+    optional: bool = further(False, "Whether the join can do without it where it is lost.")
     failures: Failures | None = further(None, "What goes wrong with it; as the workflow's unless given.")
     input_tokens: MaybeTokens = further(
         None, "Input tokens of a call, for limits: number, `trace` or distribution."
@@ -167,9 +167,7 @@ class Workflow(Model):
     deadline_ms: PositiveAmount | None = further(
         None, "Longest time that a request may take, from its arrival, ms; no deadline unless given."
     )
-    join_needs: Count | None = further(
-        None, "Branches that the join needs; all that are not optional unless given."
-    )
+    join_needs: Count | None = further(None, "Branches that the join waits for; all of them unless given.")
     siblings: Literal["cancel", "finish"] = further(
         "cancel", "What happens to calls that are no longer needed: they give their slots back, or run on."
     )

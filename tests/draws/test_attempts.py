@@ -175,6 +175,23 @@ def test_what_is_stated_is_handed_on() -> None:
     assert faults_of(shaken("workflow.join_needs=1")).needs == 1
 
 
+def test_a_join_that_holds_a_slot_is_a_call_that_nothing_goes_wrong_with() -> None:
+    more = ("workflow.join_holds_slot=true", "workflow.branches[0].hedge_after_ms=400")
+    scenario, without = shaken(*more), faults_of(shaken(more[1]))
+    faults, join_ns = faults_of(scenario), draw(scenario, 0).join_ns
+    assert faults.outcome.shape == faults.service_ns.shape == faults.jitter_ppm.shape == (2000, 3, 3)
+    assert (faults.outcome[:, 2] == OK).all()
+    assert not faults.jitter_ppm[:, 2].any()
+    np.testing.assert_array_equal(faults.service_ns[:, 2], np.repeat(join_ns[:, None], 3, axis=1))
+    assert faults.timeout_ns == (900 * NS_PER_MS, 900 * NS_PER_MS, None)
+    assert faults.hedge_after_ns == (400 * NS_PER_MS, None, None)
+    assert faults.optional == (False, False)
+    for name in ("outcome", "service_ns", "jitter_ppm"):
+        np.testing.assert_array_equal(getattr(faults, name)[:, :2], getattr(without, name))
+    at_once = faults_of(shaken(*more, "workflow.join_overhead_ms=0"))
+    assert (at_once.service_ns[:, 2] == 1).all()
+
+
 def test_tokens_are_those_of_the_duration_made_of_them() -> None:
     scenario = load_scenario(PEAK, TOKENS)
     tokens, service_ns = tokens_of(scenario), draw(scenario, 0).service_ns

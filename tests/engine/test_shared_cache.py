@@ -15,6 +15,7 @@ from tests.shared_inputs import (
     limits,
     provider,
     rate,
+    run_everywhere,
     simulate,
     speaking,
     trace,
@@ -92,6 +93,15 @@ def test_a_whole_answer_has_had_its_first_token() -> None:
     # The retry is quicker than the drawn first token, and done.
     one = failing(one_call(0, 30, first_token_ms=8), [["x."], [".."]], attempt_ms=[[5, 4]])
     assert hits(simulate(one, provider(cache=cache(100)))) == ["write", "write", "read"]
+
+
+def test_an_attempt_that_is_turned_away_writes_nothing_however_long_that_takes() -> None:
+    one = failing(one_call(0, 20, 40, first_token_ms=1), [["r"], ["."], ["."]])
+    out = run_everywhere(one, provider(cache=cache(100)))
+    assert hits(out) == ["write", "write", "read"]
+    # Nor does the one that was there before it have to make room.
+    one = failing(one_call(0, 5, first_token_ms=1), ["r."], attempt_ms=[[10, 10]], backoff_ms=20)
+    assert hits(run_everywhere(one, provider(cache=cache(100)))) == ["write", "write", "write", "read"]
 
 
 def test_a_second_writer_serves_where_the_first_failed() -> None:
@@ -183,6 +193,15 @@ def test_a_leader_that_fails_just_at_its_first_token_has_been_followed() -> None
     assert warm(["x.", "..", ".."], attempt_ms=[[4, 10], [10, 10], [10, 10]], backoff_ms=20)[1:3] == [
         "0.1.0 4 4-14 slot 1 ok",
         "0.2.0 4 4-14 slot 2 ok",
+    ]
+
+
+def test_a_leader_that_is_turned_away_is_followed_at_the_first_token_of_its_retry() -> None:
+    one = speaking(workload(arriving(0), [10, 10], warm_first=True), first_token_ms=4)
+    assert trace(run_everywhere(failing(one, ["r.", ".."], backoff_ms=20))) == [
+        "0.0.0 0 0-10 slot 0 rate_limited",
+        "0.0.1 30 30-40 slot 1 ok",
+        "0.1.0 34 34-44 slot 2 ok",
     ]
 
 

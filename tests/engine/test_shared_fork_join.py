@@ -6,7 +6,7 @@ from sim.contract.run import SharedInput
 from sim.engine.shared.calls import Call
 from sim.engine.shared.model import SharedModel
 from tests.engine_inputs import arriving, closed
-from tests.shared_inputs import answers, failing, provider, simulate, trace, workload
+from tests.shared_inputs import answers, failing, provider, run_everywhere, simulate, trace, workload
 
 
 def test_the_first_lost_branch_fails_the_request_and_frees_its_slots_at_once() -> None:
@@ -46,9 +46,79 @@ def test_a_sibling_that_runs_on_is_not_tried_again_after_the_answer() -> None:
 
 
 def test_branches_that_fail_at_one_instant_end_in_the_order_of_their_grants() -> None:
-    # The first one's failure fails the request, and the second, which ends at that very instant, with it.
-    out = simulate(failing(workload(arriving(0), [10, 10]), ["x", "x"]))
-    assert trace(out) == ["0.0.0 0 0-10 slot 0 server_error", "0.1.0 0 0-10 slot 1 cancelled"]
+    # The first one's failure fails the request; the second has failed at that very instant by itself.
+    out = run_everywhere(failing(workload(arriving(0), [10, 10]), ["x", "x"]))
+    assert trace(out) == ["0.0.0 0 0-10 slot 0 server_error", "0.1.0 0 0-10 slot 1 server_error"]
+    assert answers(out) == ["failed at 10"]
+
+
+@pytest.mark.parametrize("cancels", [True, False])
+def test_all_that_finish_at_the_instant_of_the_join_are_in_it(cancels: bool) -> None:
+    one = workload(arriving(0), [100, 100, 100], join_ms=7)
+    for needs in (1, 2, 3):
+        out = run_everywhere(failing(one, ["."] * 3, needs=needs, cancels=cancels))
+        assert trace(out) == [f"0.{call}.0 0 0-100 slot {call} ok" for call in range(3)]
+        assert answers(out) == ["succeeded at 107"]
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_failure_at_the_instant_of_the_join_has_failed_and_is_not_tried_again(lost: int) -> None:
+    # One in four may be tried again: request 1 may, as request 0 did not ask for it at 10.
+    one = workload(arriving(0, 1), [[10, 10], [10, 20]])
+    outcomes = [[["x.", ".."], ["..", "x."]][lost], ["x.", "x."]]
+    out = run_everywhere(failing(one, outcomes, needs=1, budget=0.25))
+    ends = ["server_error", "ok"] if lost == 0 else ["ok", "server_error"]
+    assert trace(out) == [
+        f"0.0.0 0 0-10 slot 0 {ends[0]}",
+        f"0.1.0 0 0-10 slot 1 {ends[1]}",
+        "1.0.0 1 1-11 slot 2 server_error",
+        "1.1.0 1 1-21 slot 3 server_error",
+        "1.0.1 11 11-21 slot 0 ok",
+    ]
+    assert answers(out) == ["degraded at 10", "degraded at 21"]
+
+
+@pytest.mark.parametrize("lost", [0, 1])
+def test_a_branch_that_is_lost_at_the_instant_at_which_another_is_done_makes_no_dependents(lost: int) -> None:
+    one = workload(arriving(0), [10, 10, 5], dependencies=[[], [], [1 - lost]])
+    words = ["x", ".", "."] if lost == 0 else [".", "x", "."]
+    out = run_everywhere(failing(one, words))
+    ends = ["server_error", "ok"] if lost == 0 else ["ok", "server_error"]
+    assert trace(out) == [f"0.{call}.0 0 0-10 slot {call} {ends[call]}" for call in range(2)]
+    assert answers(out) == ["failed at 10"]
+
+
+def test_a_join_that_has_enough_makes_no_dependents_of_what_ends_at_its_instant() -> None:
+    one = workload(arriving(0), [10, 10, 5], dependencies=[[], [], [0]], join_ms=1)
+    out = run_everywhere(failing(one, [".", ".", "."], needs=2))
+    assert trace(out) == ["0.0.0 0 0-10 slot 0 ok", "0.1.0 0 0-10 slot 1 ok"]
+    assert answers(out) == ["degraded at 11"]
+
+
+def test_what_ends_at_the_deadline_has_ended_and_what_has_not_is_cancelled() -> None:
+    one = workload(arriving(0), [10, 10, 11], join_ms=5)
+    out = run_everywhere(failing(one, [".", "x", "."], optional=[1], deadline_ms=10))
+    assert trace(out) == [
+        "0.0.0 0 0-10 slot 0 ok",
+        "0.1.0 0 0-10 slot 1 server_error",
+        "0.2.0 0 0-10 slot 2 cancelled",
+    ]
+    assert answers(out) == ["timed_out at 10"]
+    enough = failing(workload(arriving(0), [10, 10]), [".", "."], needs=1, deadline_ms=10)
+    assert answers(run_everywhere(enough)) == ["succeeded at 10"]
+
+
+@pytest.mark.parametrize(("cancels", "third"), [(True, "0-10 slot 2 cancelled"), (False, "0-30 slot 2 ok")])
+def test_a_join_that_holds_a_slot_goes_ahead_without_a_straggler(cancels: bool, third: str) -> None:
+    one = workload(arriving(0), [10, 10, 30], join_slot_ms=25)
+    out = run_everywhere(failing(one, ["..", "..", ".."], needs=1, cancels=cancels))
+    assert trace(out) == [
+        "0.0.0 0 0-10 slot 0 ok",
+        "0.1.0 0 0-10 slot 1 ok",
+        f"0.2.0 0 {third}",
+        "0.3.0 10 10-35 slot 3 ok",
+    ]
+    assert answers(out) == ["degraded at 35"]
 
 
 def test_a_sibling_in_the_queue_is_cancelled_there() -> None:

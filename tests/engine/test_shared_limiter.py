@@ -1,11 +1,18 @@
 """Rate limits against counts worked by hand."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.check.shared_compiled import first_broken
+from sim.check.shared_grants import walk_provider
+from sim.check.shared_timeline import shared_timeline
 from sim.contract.run import SharedOutput
 from sim.engine.shared.limiter import FixedWindow, TokenBucket
+from sim.errors import CheckError
 from sim.units import NS_PER_MS
 from tests.engine_inputs import arriving, closed
 from tests.shared_inputs import (
@@ -13,10 +20,13 @@ from tests.shared_inputs import (
     SECOND_MS,
     answers,
     cache,
+    checked,
     failing,
+    given_of,
     limits,
     provider,
     rate,
+    run_everywhere,
     simulate,
     speaking,
     starts_ms,
@@ -207,6 +217,77 @@ def test_cached_tokens_count_or_not(counted: bool, start_ms: float) -> None:
     out = simulate(one, given)
     assert starts_ms(out) == [0, start_ms]
     assert out.attempts.hit.tolist() == [0, 1]
+
+
+FREE_CACHED = limits(rate(100, SECOND_MS, unit="input_tokens"), cached_tokens_count=False)
+
+
+def test_who_waits_for_a_limit_goes_ahead_when_its_prefix_can_be_read() -> None:
+    # The second needs 100 tokens, of which the first has left none, and from its first token on it needs 0.
+    one = speaking(workload(arriving(0, 0), [300]), inputs=100, prefix=100, first_token_ms=100)
+    out = run_everywhere(one, provider(10, limits=FREE_CACHED, cache=cache(MINUTE_MS)))
+    assert trace(out) == ["0.0.0 0 0-300 slot 0 ok", "1.0.0 0 100-400 slot 1 ok"]
+    assert out.attempts.hit.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize(("outcome", "lasts_ms"), [("x", 60), ("r", 200)])
+def test_a_first_token_that_never_comes_is_waited_for_in_vain_and_the_next_one_is_not(
+    outcome: str, lasts_ms: float
+) -> None:
+    # The first is done for at its end, without a first token; that of the second, at 250, counts.
+    two = rate(200, SECOND_MS, unit="input_tokens")
+    one = workload(arriving(0, 0, 0, 300), [500])
+    one = speaking(one, inputs=100, prefix=100, first_token_ms=[[70], [250], [70], [70]])
+    one = failing(one, [[outcome], ["."], ["."], ["."]], attempt_ms=[[[lasts_ms]], [[500]], [[500]], [[500]]])
+    out = run_everywhere(
+        one, provider(10, limits=limits(two, cached_tokens_count=False), cache=cache(MINUTE_MS))
+    )
+    assert starts_ms(out) == [0, 0, 250, 300]
+
+
+def test_who_waits_for_a_limit_waits_longer_when_its_prefix_is_forgotten() -> None:
+    # A bucket of 150 that gains 0.1 per ms, empty at 0. At 30 the second needs 50, there at 500; from 60 on,
+    # the prefix was used 50 ms ago at its first token, it needs 150, there at 1,500.
+    bucket = limits(rate(100, SECOND_MS, 150, unit="input_tokens"), cached_tokens_count=False)
+    one = speaking(workload(arriving(0, 30), [20]), inputs=150, prefix=100, first_token_ms=10)
+    assert starts_ms(run_everywhere(one, provider(10, limits=bucket, cache=cache(50)))) == [0, 1_500]
+    assert starts_ms(run_everywhere(one, provider(10, limits=bucket, cache=cache(MINUTE_MS)))) == [0, 500]
+
+
+def test_who_waits_for_a_limit_waits_longer_when_its_prefix_makes_room_for_another() -> None:
+    # As above, and at 100 a call that goes first takes the place of the prefix, and 10 tokens.
+    bucket = limits(rate(100, SECOND_MS, 150, unit="input_tokens"), cached_tokens_count=False)
+    one = speaking(workload(arriving(0, 30), [20]), inputs=150, prefix=100, first_token_ms=10)
+    first = speaking(workload(arriving(100), [20], priority=1), inputs=10, prefix=5, first_token_ms=10)
+    shared = provider(10, "priority", limits=bucket, cache=cache(MINUTE_MS, capacity=1))
+    assert starts_ms(run_everywhere([one, first], shared)) == [0, 100, 1_600]
+
+
+def test_what_another_gives_back_lets_who_waits_for_a_limit_go_ahead() -> None:
+    # It reserved 80 and used none.
+    one = speaking(workload(arriving(0, 0), [10]), outputs=[[0], [50]], reserved_outputs=80)
+    shared = provider(limits=limits(rate(100, SECOND_MS, unit="output_tokens")))
+    assert starts_ms(run_everywhere(one, shared)) == [0, 10]
+
+
+def test_a_call_that_waits_although_the_limit_admits_it_is_found() -> None:
+    one = speaking(workload(arriving(0, 0), [300]), inputs=100, prefix=100, first_token_ms=100)
+    cached = given_of(one, provider(10, limits=FREE_CACHED, cache=cache(MINUTE_MS)))
+    paced = given_of(workload(arriving(0, 0), [10]), provider(limits=limits(PER_MINUTE)))
+    for run, admitted_ms in ((cached, 100), (paced, 1_000)):
+        out = checked(run)
+        table, late_ns = out.attempts, np.where(out.attempts.number == 1, 500 * NS_PER_MS, 0)
+        table = replace(table, start_ns=table.start_ns + late_ns, finish_ns=table.finish_ns + late_ns)
+        late = replace(out, attempts=table, completion_ns=out.completion_ns + np.array([0, 500 * NS_PER_MS]))
+        line = shared_timeline(run, late)
+        with pytest.raises(CheckError) as error:
+            walk_provider(run, late, line, 0)
+        assert str(error.value) == (
+            "conservation: attempt 0 at call 0 of request 1 waited for a limit that admitted it at "
+            f"{admitted_ms * NS_PER_MS} ns"
+        )
+        broken = first_broken(run, late, line)
+        assert broken == ("has an attempt that waited for a limit that admitted it", 1)
 
 
 def waiting_line(deadline_ms: float | None) -> SharedOutput:

@@ -207,11 +207,11 @@ def test_a_loss_at_one_provider_frees_the_slots_at_another() -> None:
 
 
 def test_providers_dispatch_in_their_order_and_what_they_start_ends_in_that_order() -> None:
-    # The first branch calls the second provider: it ends after the second branch, whose loss takes it along.
+    # The first branch calls the second provider: it ends after the second branch.
     one = workload(arriving(0), [10, 10], provider=(1, 0))
     assert trace(simulate(failing(one, ["x", "x"]), [provider(), provider()])) == [
         "0.1.0 0 0-10 slot 0 server_error",
-        "0.0.0 0 0-10 slot 0 cancelled",
+        "0.0.0 0 0-10 slot 0 server_error",
     ]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from sim.contract.run import OK, SUCCEEDED
 from tests.engine_inputs import arriving, closed
-from tests.shared_inputs import answers, failing, provider, simulate, trace, workload
+from tests.shared_inputs import answers, failing, provider, run_everywhere, simulate, trace, workload
 
 
 def test_retries_follow_after_exactly_their_backoff() -> None:
@@ -89,8 +89,34 @@ def test_a_hedge_that_is_slower_loses() -> None:
     assert hedged("..", 10, 20) == ["0.0.0 0 0-10 slot 0 ok", "0.0.1 5 5-10 slot 1 cancelled"]
 
 
-def test_of_two_that_finish_at_one_instant_the_first_attempt_wins() -> None:
-    assert hedged("..", 10, 5) == ["0.0.0 0 0-10 slot 0 ok", "0.0.1 5 5-10 slot 1 cancelled"]
+@pytest.mark.parametrize(
+    ("outcomes", "ends"),
+    [
+        ("...", ("ok", "ok")),
+        ("x..", ("server_error", "ok")),
+        (".x.", ("ok", "server_error")),
+        ("r..", ("rate_limited", "ok")),
+        ("t..", ("timed_out", "ok")),
+    ],
+)
+def test_an_attempt_and_its_hedge_that_end_at_one_instant_both_end_by_themselves(
+    outcomes: str, ends: tuple[str, str]
+) -> None:
+    one = failing(
+        workload(arriving(0), [10, 3], dependencies=[[], [0]]),
+        [outcomes, "..."],
+        attempt_ms=[[10, 5, 1], [3, 3, 3]],
+        hedge_after_ms=5,
+        timeout_ms=10,
+    )
+    out = run_everywhere(one)
+    # Whichever of them answers, the call is answered once.
+    assert trace(out) == [
+        f"0.0.0 0 0-10 slot 0 {ends[0]}",
+        f"0.0.1 5 5-10 slot 1 {ends[1]}",
+        "0.1.0 10 10-13 slot 2 ok",
+    ]
+    assert answers(out) == ["succeeded at 13"]
 
 
 def test_a_call_that_finishes_when_its_hedge_is_due_needs_none() -> None:

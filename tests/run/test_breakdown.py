@@ -140,6 +140,12 @@ def test_a_hedge_that_wins_had_waited_for_the_slow_attempt() -> None:
     assert spent(shared(given)) == {"service": 10, "pauses": 30}
 
 
+def test_a_hedge_that_succeeds_beside_the_first_attempt_was_not_needed() -> None:
+    one = shared(failing(workload(arriving(0)), [".."], attempt_ms=[[40, 10]], hedge_after_ms=30))
+    assert spent(one) == {"service": 40}
+    assert (one.out.start_ns.tolist(), one.out.slot.tolist()) == ([[0]], [[0]])
+
+
 def test_a_retry_follows_the_attempt_that_ended_last() -> None:
     # The first attempt runs from 0 to 40, a hedge fails from 10 to 15, the third one begins at 43.
     given = failing(

@@ -69,6 +69,18 @@ def test_four_branches_that_start_together_pay_five_prefixes_and_with_a_leader_o
     assert reuse == {"parallel": 0, "warm_first": 0.75, "serial": 0.75}
 
 
+def test_a_call_after_one_that_was_turned_away_pays_for_writing_the_prefix() -> None:
+    provider = {"concurrency": 20, "prefix_cache": {"write_price_ratio": 1.25, "read_price_ratio": 0.1}}
+    branch: Plain = {"duration_ms": 100, "carries_shared_context": True, "first_token_ms": 20}
+    turned_away = {"failures": {"rate_limited": 1, "rejection_ms": 50}, "optional": True}
+    plain = cached_prefix(provider=provider).to_dict()
+    branches = [{**branch, **turned_away, "id": "a"}, {**branch, "id": "b"}]
+    workflow = {**plain["workflow"], "branches": branches}
+    result = sim.simulate(Scenario.model_validate({**plain, "workflow": workflow, "plans": ["serial"]}))
+    estimates = result.plans[0].estimates
+    assert (estimates["latency_ms_mean"].mean, estimates["cost_micros_per_request"].mean) == (150, 1250)
+
+
 def test_prices_twice_as_high_flip_a_verdict_that_latency_alone_would_not() -> None:
     night, day = (
         sim.simulate(scenario(name, "load.requests=100", "plans=[serial, parallel]"))

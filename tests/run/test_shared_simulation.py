@@ -11,11 +11,14 @@ import yaml
 from sim.contract.run import shared_input
 from sim.draws.drawing import draw
 from sim.draws.engine_input import engine_input
-from sim.engine import EngineOutput, run
+from sim.engine import EngineOutput, SharedEngine, run
+from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared
-from sim.run.shared_simulation import shared_input_of
+from sim.run.shared_simulation import shared_input_of, simulate_shared
 from sim.run.shared_view import merged_view
 from sim.scenario import Scenario, load_scenario
+from sim.units import NS_PER_MS
+from tests.small_scenarios import Plain, closed_load, sample
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SHORT = {"closed": "load.requests=120", "open": "load.requests=120", "trace": "load.count=120"}
@@ -70,6 +73,31 @@ def two_providers(folder: Path, share: dict[str, Any]) -> Scenario:
     file = folder / "two-providers.yaml"
     file.write_text(yaml.safe_dump(content))
     return load_scenario(file)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"deadline_ms": 1_000},
+        {"retry": {"attempts": 3}},
+        {"failures": {"server_error": 0.5}, "retry": {"attempts": 20, "backoff_ms": 0}},
+        {"join_needs": 1},
+        {"join_needs": 2, "siblings": "finish"},
+    ],
+)
+@pytest.mark.parametrize("engine", [run_shared, run_compiled])
+def test_a_join_that_holds_a_slot_beside_what_can_go_wrong(engine: SharedEngine, more: Plain) -> None:
+    branches = [{"id": "first", "duration_ms": 10, "timeout_ms": 500}, {"id": "second", "duration_ms": 10}]
+    workflow = {"branches": branches, "join_overhead_ms": 20, "join_holds_slot": True, **more}
+    scenario = sample(closed_load(1, 3), plans=["parallel"], workflow=workflow)
+    run = simulate_shared(scenario, scenario.plans[0], 0, engine=engine)
+    attempts, is_join = run.out.attempts, run.out.attempts.call == 2
+    last_ns = np.zeros(3, dtype=np.int64)
+    np.maximum.at(last_ns, attempts.number[~is_join], attempts.finish_ns[~is_join])
+    assert attempts.ready_ns[is_join].tolist() == last_ns.tolist()
+    assert run.out.completion_ns.tolist() == (last_ns + 20 * NS_PER_MS).tolist()
+    if "failures" not in more:
+        assert run.out.latency_ns.tolist() == [30 * NS_PER_MS] * 3
 
 
 def test_slots_are_reserved_only_on_the_providers_that_a_workload_calls(tmp_path: Path) -> None:

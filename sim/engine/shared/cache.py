@@ -34,6 +34,12 @@ class Cache:
         entry = self.entries.get(prefix)
         return entry is not None and entry.is_fresh(now_ns, self.ttl_ns)
 
+    def readable_after_ns(self, prefix: int, now_ns: int) -> int | None:
+        """Return how long until a call that writes the prefix answers first; None where none does."""
+        entry = self.entries.get(prefix)
+        coming_ns = [at_ns for at_ns in entry.readable_ns.values() if at_ns > now_ns] if entry else []
+        return min(coming_ns) - now_ns if coming_ns else None
+
     def use(self, prefix: int, writer: Writer, now_ns: int, first_token_ns: int) -> bool:
         """Start a call with a prefix; return whether it reads it. One that does not writes it."""
         reads = self.holds(prefix, now_ns)

@@ -3,8 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sim.contract.run import CANCELLED, DEADLINE_MISSED, DEGRADED, FAILED, OK, SUCCEEDED
-from sim.engine.clock import DEADLINE, READY, Clock, Moment
+from sim.contract.run import (
+    CANCELLED,
+    DEADLINE_MISSED,
+    DEGRADED,
+    FAILED,
+    NEVER_NS,
+    OK,
+    REJECTED,
+    SUCCEEDED,
+)
+from sim.engine.clock import DEADLINE, OUTCOME, READY, Clock, Moment
 from sim.engine.shared.calls import DONE, LIVE, LOST, PENDING, Call, Request
 
 if TYPE_CHECKING:
@@ -20,6 +29,8 @@ class ForkJoin:
         self.env = env
         self.record = record
         self.providers: Sequence[Provider] = ()
+        # (attempt, how it ended) of calls that are answered or have failed at this instant, in order.
+        self.over: list[tuple[Call, int]] = []
 
     def begin(self, request: Request, parallel: bool) -> None:
         """Make the calls that a request starts with."""
@@ -53,9 +64,8 @@ class ForkJoin:
     def started(self, call: Call) -> None:
         """Watch an attempt that has got its slot: for its first token, and for being slow."""
         workload = call.request.workload
-        if self.leads(call.request, call.index):
-            first_token = Moment(self.env, READY, workload.first_token_ns(call), call)
-            first_token.callbacks.append(self.warmed)
+        if self.leads(call.request, call.index) and (after_ns := workload.first_token_ns(call)) < NEVER_NS:
+            Moment(self.env, READY, after_ns, call).callbacks.append(self.warmed)
         faults = workload.given.faults
         hedge_ns = (
             faults.hedge_after_ns[call.index] if faults and call.index < workload.given.branches else None
@@ -89,14 +99,50 @@ class ForkJoin:
             self.make(request, call.index)
 
     def ended(self, call: Call, outcome: int, retry_after_ns: int) -> None:
-        """Go on after an attempt that is over."""
+        """Take note of an attempt that is over; what comes of it waits for all others that end now."""
         self.record(call, outcome, self.env.now)
         request, index = call.request, call.index
         request.live[index].remove(call)
+        if outcome == CANCELLED or request.state[index] == DONE:
+            return
         if outcome == OK:
-            self.succeed(request, index)
-        elif outcome != CANCELLED and not request.live[index] and self.is_needed(request, index):
-            self.try_again(call, retry_after_ns)
+            self.count_answer(request, index)
+        elif request.live[index]:
+            return
+        if outcome == REJECTED:
+            # Known at a dispatch, when everything that ends at this instant has ended.
+            self.conclude([(call, outcome)], retry_after_ns)
+            return
+        if not self.over:
+            Moment(self.env, OUTCOME).callbacks.append(self.all_ended)
+        self.over.append((call, outcome))
+
+    def count_answer(self, request: Request, index: int) -> None:
+        """Count a call's first answer, if the join has not begun without it."""
+        if index < request.workload.given.branches and not request.is_settled:
+            request.succeeded += 1
+            request.unresolved -= 1
+        request.state[index] = DONE
+
+    def all_ended(self, _event: Any) -> None:
+        """Draw the consequences of all attempts that have ended at this instant."""
+        over, self.over = self.over, []
+        self.conclude(over, 0)
+
+    def conclude(self, over: Sequence[tuple[Call, int]], retry_after_ns: int) -> None:
+        """Go on after calls that are answered or have failed: first all answers, then all failures.
+
+        So what becomes of a request does not depend on the order in which its attempts ended.
+        """
+        for call, outcome in over:
+            if outcome == OK:
+                self.succeed(call.request, call.index)
+        for call, outcome in over:
+            if outcome != OK and self.is_needed(call.request, call.index):
+                self.try_again(call, retry_after_ns)
+        for call, _ in over:
+            if call.request.state[call.index] != LIVE and not call.request.is_settled:
+                self.go_on(call.request, call.index)
 
     def is_needed(self, request: Request, index: int) -> bool:
         """Return whether a call is of use: a branch until the join begins, the join until the answer."""
@@ -109,11 +155,8 @@ class ForkJoin:
             self.provider_of(other).cancel(other)
         if index >= request.workload.given.branches:
             self.answer(request, self.joined_as(request))
-        elif not request.is_settled:
-            request.state[index] = DONE
-            request.succeeded += 1
-            request.unresolved -= 1
-            self.go_on(request, index)
+        elif not request.is_settled and self.is_enough(request):
+            self.start_join(request)
 
     def try_again(self, call: Call, retry_after_ns: int) -> None:
         """Make another attempt after a pause, or give the call up."""
@@ -126,7 +169,6 @@ class ForkJoin:
             self.answer(request, FAILED)
         else:
             self.lose(request, call.index)
-            self.go_on(request, call.index)
 
     def paused(self, event: Any) -> None:
         """Make the next attempt, if its request still needs it."""

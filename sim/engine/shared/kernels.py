@@ -38,9 +38,10 @@ MARGIN = 4
 FINISHED, UNFINISHED, NEEDS_ROOM, DRAWS_EXHAUSTED = range(4)
 
 # A function is compiled anew for each constant it is called with, but not for each of these.
-OK, TIMED_OUT, REJECTED, CANCELLED, FAILED, DEADLINE_MISSED = np.array(
+OK, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED, FAILED, DEADLINE_MISSED = np.array(
     [
         interface.OK,
+        interface.RATE_LIMITED,
         interface.TIMED_OUT,
         interface.REJECTED,
         interface.CANCELLED,
@@ -51,7 +52,8 @@ OK, TIMED_OUT, REJECTED, CANCELLED, FAILED, DEADLINE_MISSED = np.array(
 
 AT_ONCE, ONE, ONE_LESS = np.array([0, 1, -1])
 
-# What lies ahead: its order within an instant, times 16, and what it is.
+# What lies ahead: its order within an instant, times 16, and what it is. What comes of the attempts that have
+# ended is between the first and the second order, and is no event.
 ATTEMPT_ENDS, JOIN_ENDS = np.array([0x00, 0x01])
 DEADLINE_PASSES = np.int64(0x10)
 PAUSE_ENDS, HEDGE_IS_DUE, FIRST_TOKEN_COMES = np.array([0x20, 0x21, 0x22])
@@ -81,8 +83,10 @@ CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
     ANSWERED,
     COMPLETED,
     DISPATCHING,
+    OVER,
+    CONCLUDED,
     STATE_SIZE,
-) = range(12)
+) = range(14)
 
 # Columns of `World.workloads`.
 (
@@ -194,7 +198,8 @@ IS_BUCKET, UNIT, PER_NS, SCALE, CAPACITY, LEVEL, SINCE, METER_SIZE = range(8)
     ASKED_BY,
     REQUEST_ROWS,
 ) = range(13)
-READY, START, FINISH, SLOT, OUTCOME, HIT, NUMBER, CALL, ATTEMPT, ENDED_LIST, ATTEMPT_ROWS = range(11)
+READY, START, FINISH, SLOT, OUTCOME, HIT, NUMBER, CALL, ATTEMPT = range(9)
+ENDED_LIST, OVER_LIST, ATTEMPT_ROWS = range(9, 12)
 FREE_SINCE, FREE, TAKEN, READABLE_AT, NEXT_WRITE, SLOT_ROWS = range(6)
 USER_STATE, THINKS_AFTER, RETURNS, USER_ROWS = range(4)
 AT, KEY, WHO, EVENT_ROWS = range(4)
@@ -244,7 +249,7 @@ class World(NamedTuple):
         the attempts under way, then what it holds of each provider, and its FIRST_WAITING attempt there.
     attempts
         [ATTEMPT_ROWS, room], in the order in which they are made; ENDED_LIST has them in the order in which
-        they end.
+        they end, OVER_LIST those of calls that are answered or have failed at this instant.
     slots
         [SLOT_ROWS, all slots]: FREE is a ring of a provider's free slots, the one free longest first;
         READABLE_AT and NEXT_WRITE list who is writing a prefix.
@@ -291,6 +296,8 @@ def advance(arrays: World, steps: int) -> int:
         elif state[BEGUN] < state[NUMBERED]:
             begin(world, state[BEGUN])
             state[BEGUN] += 1
+        elif state[OVER] and due > COMPLETIONS:
+            conclude_next(world)
         elif state[COMPLETED] < state[ANSWERED] and due > COMPLETIONS:
             complete(world, state[COMPLETED])
             state[COMPLETED] += 1
@@ -580,7 +587,9 @@ def started(world: World, index: Int, attempt: Int) -> None:
     """Watch an attempt that has got its slot: for its first token, and for being slow."""
     call = world.attempts[CALL, attempt]
     if leads(world, world.attempts[NUMBER, attempt], call):
-        plan_event(world, first_token_ns(world, attempt), FIRST_TOKEN_COMES, attempt)
+        after_ns = first_token_ns(world, attempt)
+        if after_ns != NEVER:
+            plan_event(world, after_ns, FIRST_TOKEN_COMES, attempt)
     hedge_ns = world.calls[index, 1, call, HEDGE_AFTER]
     if hedge_ns != NONE and world.attempts[ATTEMPT, attempt] == 0:
         plan_event(world, hedge_ns, HEDGE_IS_DUE, attempt)
@@ -660,37 +669,75 @@ def close(world: World, attempt: Int, outcome: Int) -> None:
 
 @helper
 def end(world: World, attempt: Int) -> None:
-    """End an attempt that has not been cancelled before."""
+    """End an attempt that has not been cancelled before; what comes of it waits for all that end now."""
     if world.attempts[OUTCOME, attempt] == RUNNING:
         _, outcome = service(world, attempt)
         give_back(world, attempt)
-        go_on_after(world, attempt, outcome, AT_ONCE)
+        if decides(world, attempt, outcome):
+            world.attempts[OVER_LIST, world.state[OVER]] = attempt
+            world.state[OVER] += 1
 
 
 @helper
-def go_on_after(world: World, attempt: Int, outcome: Int, retry_after_ns: Int) -> None:
-    """Go on after an attempt that is over."""
+def decides(world: World, attempt: Int, outcome: Int) -> Bool:
+    """Take note of an attempt that is over; return whether its call is answered, or has failed, by it."""
     close(world, attempt, outcome)
     number, call = world.attempts[NUMBER, attempt], world.attempts[CALL, attempt]
-    if outcome == OK:
-        succeed(world, number, call)
-        return
-    is_last = world.flight[number, call, LIVE] == NOBODY
-    if is_last and is_needed(world, number, call):
-        try_again(world, attempt, retry_after_ns)
+    if world.flight[number, call, BRANCH_STATE] == DONE:
+        return False
+    if outcome != OK:
+        return world.flight[number, call, LIVE] == NOBODY
+    if call < world.workloads[world.requests[WORKLOAD, number], BRANCHES] and not is_settled(world, number):
+        world.requests[DONE_COUNT, number] += 1
+        world.requests[OPEN_COUNT, number] -= 1
+    world.flight[number, call, BRANCH_STATE] = DONE
+    return True
 
 
 @helper
-def succeed(world: World, number: Int, call: Int) -> None:
-    """Take a call's answer; the other attempt at it is not needed."""
+def conclude_next(world: World) -> None:
+    """Take the next step of going on after what has ended at this instant: all answers, then all failures."""
+    state = world.state
+    turn, at = state[CONCLUDED] // state[OVER], state[CONCLUDED] % state[OVER]
+    attempt = world.attempts[OVER_LIST, at]
+    if turn == 0:
+        succeed(world, attempt)
+    elif turn == 1:
+        fail(world, attempt, AT_ONCE)
+    else:
+        follow_up(world, attempt)
+    state[CONCLUDED] += 1
+    if state[CONCLUDED] == 3 * state[OVER]:
+        state[OVER] = state[CONCLUDED] = 0
+
+
+@helper
+def succeed(world: World, attempt: Int) -> None:
+    """Take a call's answer, if this is one; the other attempt at the call is not needed."""
+    number, call = world.attempts[NUMBER, attempt], world.attempts[CALL, attempt]
+    if world.attempts[OUTCOME, attempt] != OK:
+        return
     while world.flight[number, call, LIVE] != NOBODY:
         cancel(world, np.int64(world.flight[number, call, LIVE]))
     if call >= world.workloads[world.requests[WORKLOAD, number], BRANCHES]:
         answer(world, number, joined_as(world, number))
-    elif not is_settled(world, number):
-        world.flight[number, call, BRANCH_STATE] = DONE
-        world.requests[DONE_COUNT, number] += 1
-        world.requests[OPEN_COUNT, number] -= 1
+    elif not is_settled(world, number) and is_enough(world, number):
+        start_join(world, number)
+
+
+@helper
+def fail(world: World, attempt: Int, retry_after_ns: Int) -> None:
+    """Try a call again, or give it up, if this is the failure of one that is needed."""
+    number, call = world.attempts[NUMBER, attempt], world.attempts[CALL, attempt]
+    if world.attempts[OUTCOME, attempt] != OK and is_needed(world, number, call):
+        try_again(world, attempt, retry_after_ns)
+
+
+@helper
+def follow_up(world: World, attempt: Int) -> None:
+    """Go on with the request of a call that is done or lost, if it needs more."""
+    number, call = world.attempts[NUMBER, attempt], world.attempts[CALL, attempt]
+    if world.flight[number, call, BRANCH_STATE] != LIVE_STATE and not is_settled(world, number):
         go_on(world, number, call)
 
 
@@ -706,7 +753,6 @@ def try_again(world: World, attempt: Int, retry_after_ns: Int) -> None:
         answer(world, number, FAILED)
     else:
         lose(world, number, call)
-        go_on(world, number, call)
 
 
 @helper
@@ -884,13 +930,17 @@ def service(world: World, attempt: Int) -> tuple[Int, Int]:
 
 @helper
 def first_token_ns(world: World, attempt: Int) -> Int:
-    """Return the time from an attempt's start to its first token; a whole answer is not shorter."""
+    """Return the time from an attempt's start to its first token, NEVER where it has none."""
     one = world.workloads[world.requests[WORKLOAD, world.attempts[NUMBER, attempt]]]
-    if not one[HAS_TOKENS]:
-        return 0
-    drawn_ns = world.tokens[FIRST_TOKEN, one[TOKENS_FROM] + draw_row(world, attempt)]
     service_ns, outcome = service(world, attempt)
-    return min(drawn_ns, service_ns) if outcome == OK else drawn_ns
+    if outcome == RATE_LIMITED:
+        return np.int64(NEVER)
+    if not one[HAS_TOKENS]:
+        return np.int64(0)
+    drawn_ns = world.tokens[FIRST_TOKEN, one[TOKENS_FROM] + draw_row(world, attempt)]
+    if outcome == OK:
+        return min(drawn_ns, service_ns)
+    return drawn_ns if drawn_ns <= service_ns else np.int64(NEVER)
 
 
 # Slots
@@ -934,6 +984,7 @@ def dispatch(world: World, provider: Int) -> None:
             reject(world, provider, attempt, sent, received)
         else:
             # The first in line waits for the limit, and nobody overtakes it.
+            wait_ns = min(wait_ns, needs_less_after_ns(world, provider, index, attempt))
             if one[WAKES_AT] != world.state[NOW] + wait_ns:
                 one[WAKES_AT] = world.state[NOW] + wait_ns
                 plan_event(world, wait_ns, LIMIT_ADMITS, provider)
@@ -1029,7 +1080,8 @@ def grant(world: World, provider: Int, index: Int, attempt: Int, sent: Int, rece
     change_held(world, provider, attempt, ONE)
     admit(world, provider, sent, received)
     if one[CACHE_TTL] != NONE and world.calls[index, 1, call, PREFIX]:
-        readable_ns = world.state[NOW] + first_token_ns(world, attempt)
+        after_ns = first_token_ns(world, attempt)
+        readable_ns = np.int64(NEVER) if after_ns == NEVER else world.state[NOW] + after_ns
         world.attempts[HIT, attempt] = use_prefix(world, provider, index, slot, readable_ns)
     service_ns, _ = service(world, attempt)
     plan_event(world, service_ns, ATTEMPT_ENDS, attempt)
@@ -1055,7 +1107,10 @@ def reject(world: World, provider: Int, attempt: Int, sent: Int, received: Int) 
         for meter in range(one[METERS_FROM], one[METERS_TO]):
             if world.meters[meter, UNIT] == CALLS_UNIT:
                 take(world.meters[meter], ONE, world.state[NOW])
-    go_on_after(world, attempt, REJECTED, limit_wait_ns(world, provider, sent, received))
+    # It is known at a dispatch, when everything that ends at this instant has ended.
+    if decides(world, attempt, REJECTED):
+        fail(world, attempt, limit_wait_ns(world, provider, sent, received))
+        follow_up(world, attempt)
 
 
 @helper
@@ -1404,6 +1459,22 @@ def would_read(world: World, provider: Int, index: Int, call: Int) -> Bool:
     if world.providers[provider, CACHE_TTL] == NONE or world.calls[index, 1, call, PREFIX] == 0:
         return False
     return holds(world, provider, index)
+
+
+@helper
+def needs_less_after_ns(world: World, provider: Int, index: Int, attempt: Int) -> Int:
+    """Return after how long a waiting attempt may find its prefix cached, and need fewer tokens."""
+    one, here = world.providers[provider], world.shares[provider, index]
+    has_prefix = one[CACHE_TTL] != NONE and world.calls[index, 1, world.attempts[CALL, attempt], PREFIX] != 0
+    if one[CACHED_TOKENS_COUNT] or not has_prefix or not here[IS_CACHED]:
+        return np.int64(NEVER)
+    after_ns, slot = np.int64(NEVER), here[FIRST_WRITE]
+    while slot != NOBODY:
+        readable_ns = world.slots[READABLE_AT, one[SLOTS_FROM] + slot]
+        if readable_ns > world.state[NOW]:
+            after_ns = min(after_ns, readable_ns - world.state[NOW])
+        slot = world.slots[NEXT_WRITE, one[SLOTS_FROM] + slot]
+    return after_ns
 
 
 @helper

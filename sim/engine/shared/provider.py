@@ -7,7 +7,7 @@ from typing import Any, Protocol, cast
 import simpy
 from simpy.events import EventPriority
 
-from sim.contract.run import CANCELLED, REJECTED, ProviderInput
+from sim.contract.run import CANCELLED, NEVER_NS, REJECTED, ProviderInput
 from sim.engine.clock import CAPACITY, DISPATCH, Clock, Moment
 from sim.engine.shared.cache import Cache
 from sim.engine.shared.calls import Call, CallQueue
@@ -93,7 +93,7 @@ class Provider:
                 self.reject(call, use)
             else:
                 # The first in line waits for the limit, and nobody overtakes it.
-                self.wake_after(wait_ns)
+                self.wake_after(min(wait_ns, self.needs_less_after_ns(call)))
                 return
 
     def pick(self) -> Call | None:
@@ -202,8 +202,16 @@ class Provider:
         counts = self.given.limits.cached_tokens_count
         return call.request.workload.prefix(call.index) if hit and not counts else 0
 
+    def needs_less_after_ns(self, call: Call) -> int:
+        """Return after how long a waiting attempt may find its prefix cached, and need fewer tokens."""
+        workload = call.request.workload
+        if self.cache is None or self.given.limits.cached_tokens_count or not workload.prefix(call.index):
+            return NEVER_NS
+        after_ns = self.cache.readable_after_ns(workload.index, self.env.now)
+        return NEVER_NS if after_ns is None else after_ns
+
     def wake_after(self, wait_ns: int) -> None:
-        """Dispatch again when the limits will admit the first in line."""
+        """Dispatch again when the limits will admit the first in line, or may: then it is looked at again."""
         at_ns = self.env.now + wait_ns
         if self.wakes_at_ns != at_ns:
             self.wakes_at_ns = at_ns

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from sim.contract.run import OK, PPM, TIMED_OUT, WorkloadInput
+from sim.contract.run import NEVER_NS, OK, PPM, RATE_LIMITED, TIMED_OUT, WorkloadInput
 from sim.engine.graph import chain_graph, dependency_graph
 from sim.engine.shared.limiter import NOTHING, Use
 
@@ -78,13 +78,20 @@ class Workload:
         return tokens.prefix[call] if tokens is not None else 0
 
     def first_token_ns(self, call: "Call") -> int:
-        """Return the time from an attempt's start to its first token; a whole answer is not shorter."""
+        """Return the time from an attempt's start to its first token; a whole answer is not shorter.
+
+        `NEVER_NS` for an attempt that fails before, and for one that is turned away.
+        """
         tokens = self.given.tokens
+        service_ns, outcome = self.service(call)
+        if outcome == RATE_LIMITED:
+            return NEVER_NS
         if tokens is None:
             return 0
         first_token_ns = int(tokens.first_token_ns[call.request.position, call.index])
-        service_ns, outcome = self.service(call)
-        return min(first_token_ns, service_ns) if outcome == OK else first_token_ns
+        if outcome == OK:
+            return min(first_token_ns, service_ns)
+        return first_token_ns if first_token_ns <= service_ns else NEVER_NS
 
     def reserved_use(self, call: "Call", uncounted: int) -> Use:
         """Return what admitting an attempt reserves; `uncounted` input tokens do not count."""
