@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from sim.decide import MERGE, Evaluation, evaluate_parallel
+from sim.decide import Evaluation, evaluate_parallel, merging_shares
 from sim.engine import ClosedUsers, EngineInput, OpenArrivals
 from sim.engine.interface import BoolArray
 from sim.scenario import Scenario
@@ -60,8 +60,11 @@ def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
         return np.full(slots + 1, plan.plan != "serial", dtype=np.bool_)
     # More slots than branches change nothing, so a thousand slots cost no more than a few.
     most = min(slots, len(scenario.workflow.branches), plan.max_degree or slots)
-    merges = [False] + [evaluate(scenario, share).decision == MERGE for share in range(1, most + 1)]
-    return share_table(merges[1:], slots)
+    criteria = scenario.criteria
+    merges = merging_shares(
+        scenario.parallel_plan(1), most, criteria.max_micros_per_saved_ms, criteria.min_marginal_gain_ratio
+    )
+    return share_table(merges, slots)
 
 
 def share_table(merges: Sequence[bool], slots: int) -> BoolArray:

@@ -13,7 +13,7 @@ PACKAGE = ROOT / "sim"
 # one line belongs to one stage.
 STAGES = (
     ("errors", "units"),
-    ("plan", "schedule", "cost", "decide"),
+    ("plan", "schedule", "spans", "cost", "decide"),
     ("scenario",),
     ("streams", "arrivals", "workload"),
     ("engine",),
