@@ -123,7 +123,7 @@ class ProviderWalk:
         self.cache = Cache(self.rules.cache) if self.rules.cache else None
         self.takes_cache_records = False
         self.admitted: dict[Key, Use] = {}
-        # Of each workload, by the slots that requests hold: the first waiting attempt of each, in queue order.
+        # Of each workload, by the slots held: the first waiting attempt of each request, in queue order.
         self.waiting: list[dict[int, list[Key]]] = [{} for _ in given.workloads]
         self.queued: defaultdict[int, dict[Key, AttemptRow]] = defaultdict(dict)
         self.in_order: defaultdict[int, list[Key]] = defaultdict(list)
