@@ -37,7 +37,7 @@ def result_summary(result: Result) -> dict[str, Any]:
         },
         "slo": [slo_summary(verdict) for verdict in result.slo],
         "meets_slo": result.meets_slo if result.slo else None,
-        "checks": {**asdict(result.checks), "requests_violated": result.checks.requests_violated},
+        "checks": result.checks.summary(),
         "notes": list(result.notes),
     }
 
@@ -145,7 +145,7 @@ def plan_summary(plan: PlanResult) -> dict[str, Any]:
         "warmup_requests_dropped": list(plan.dropped),
         "periods": [period_summary(period) for period in plan.periods],
         "workloads": {one.name: figures_summary(one.estimates) for one in plan.workloads},
-        "checks": {**asdict(plan.checks), "requests_violated": plan.checks.requests_violated},
+        "checks": plan.checks.summary(),
     }
 
 

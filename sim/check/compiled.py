@@ -120,9 +120,7 @@ def initial_queue(given: EngineInput, out: EngineOutput) -> Queue | None:
         rank=rank,
         place_at=place_at,
         served=served,
-        bits=np.zeros(
-            (min(calls, given.slots) if caps_can_bind else 1, height_from[-1]), dtype=np.int64
-        ),
+        bits=np.zeros((min(calls, given.slots) if caps_can_bind else 1, height_from[-1]), dtype=np.int64),
         height_from=height_from[:-1],
     )
 

@@ -1,6 +1,6 @@
 """Check 2: one request alone in the engine is the list scheduler's schedule, slot by slot."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 
@@ -12,16 +12,22 @@ from sim.schedule import critical_path_ns, list_schedule
 
 Run = Callable[[EngineInput], EngineOutput]
 
+EVERY_NUMBER = 64
+"""A request of so many calls is replayed at every number of slots, one of more calls at a spread of them."""
+
 
 def check_isolated_replay(given: EngineInput, run: Run) -> int:
     """Replay the first request's service times alone at 1..n slots; return how many replays were compared.
+
+    Of a request of many calls `slot_numbers` are replayed, so that its replays take n log n, as its run does.
 
     Raises
     ------
     CheckError
         A start, finish, slot, makespan, queue delay or utilisation is not the list scheduler's.
     """
-    for slots in range(1, given.calls_per_request + 1):
+    numbers = slot_numbers(given.calls_per_request)
+    for slots in numbers:
         alone = isolated(given, slots)
         out = run(alone)
         wanted = scheduled(alone)
@@ -29,7 +35,18 @@ def check_isolated_replay(given: EngineInput, run: Run) -> int:
             if found != wanted[name]:
                 what = f"isolated replay at {slots} slots: {name} {found} must be {wanted[name]}"
                 raise violation(alone, out, 0, what)
-    return given.calls_per_request
+    return len(numbers)
+
+
+def slot_numbers(calls: int) -> Sequence[int]:
+    """Return the numbers of slots at which a request of so many calls is replayed, ascending.
+
+    All there are, or 1, 2, 3, the powers of two, and the last two.
+    """
+    if calls <= EVERY_NUMBER:
+        return range(1, calls + 1)
+    powers = (1 << power for power in range(calls.bit_length()))
+    return sorted({*powers, 3, calls - 1, calls})
 
 
 def scheduled(alone: EngineInput) -> dict[str, object]:
