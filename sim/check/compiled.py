@@ -109,18 +109,27 @@ def initial_queue(given: EngineInput, out: EngineOutput) -> Queue | None:
     caps_can_bind = given.allocation != "fifo" or given.max_degree is not None
     if in_order and (calls == 1 or not caps_can_bind):
         return None
-    rank = place_at = np.empty(0, dtype=np.int64)
+    rank = place_at = served = np.empty(0, dtype=np.int64)
     if not in_order:
         place_at = np.argsort(out.ready_ns, axis=None, kind="stable")
         rank = np.empty_like(place_at)
         rank[place_at] = np.arange(len(place_at))
+        served = served_in_order(out)
     height_from = tree_heights(out.slot.size)
     return Queue(
         rank=rank,
         place_at=place_at,
-        bits=np.zeros((calls if caps_can_bind else 1, height_from[-1]), dtype=np.int64),
+        served=served,
+        bits=np.zeros((min(calls, given.slots) if caps_can_bind else 1, height_from[-1]), dtype=np.int64),
         height_from=height_from[:-1],
     )
+
+
+def served_in_order(out: EngineOutput) -> IntArray:
+    """Return each request's places in the order in which its calls are ready, those not made at the end."""
+    ready_ns = np.where(out.called, out.ready_ns, kernels.NEVER)
+    order = np.argsort(ready_ns, axis=1, kind="stable")
+    return (order + np.arange(out.requests)[:, None] * out.slot.shape[1]).reshape(-1)
 
 
 def walk_graph(given: EngineInput) -> Graph:
@@ -132,15 +141,23 @@ def walk_graph(given: EngineInput) -> Graph:
     for earlier, later in pairwise(given.serial_order):
         before[later] = (earlier,)
     needs = [tuple(sorted(set(calls_before))) for calls_before in (*before, *given.dependencies)]
+    needed_by: list[list[int]] = [[] for _ in needs]
+    for node, calls_before in enumerate(needs):
+        for call in calls_before:
+            needed_by[node // calls * calls + call].append(node % calls)
     active = np.arange(1, min(given.slots, len(given.service_ns)) + 1)
     active = np.insert(active, 0, 1)
+    cap_at = np.minimum([given.cap(count) for count in active.tolist()], calls)
     return Graph(
         made=made.reshape(-1),
         needs_from=np.cumsum([0, *map(len, needs)], dtype=np.int64),
         needs=np.array([call for calls_before in needs for call in calls_before], dtype=np.int64),
+        needed_from=np.cumsum([0, *map(len, needed_by)], dtype=np.int64),
+        needed_by=np.array([call for calls_after in needed_by for call in calls_after], dtype=np.int64),
         order=np.array(serial_order(given.dependencies), dtype=np.int64),
-        cap_at=np.minimum([given.cap(count) for count in active.tolist()], calls),
+        cap_at=cap_at,
         parallel_at=given.runs_parallel_at[np.maximum(1, given.slots // active)],
+        caps=np.unique(cap_at),
     )
 
 
@@ -154,14 +171,14 @@ def initial_walk(given: EngineInput, out: EngineOutput) -> Walk:
     state[kernels.LEFT] = requests
     return Walk(
         state=state,
-        of_request=np.zeros((requests, 5), dtype=np.int32),
+        of_request=np.zeros((requests, kernels.REQUEST_SIZE), dtype=np.int32),
         status=np.zeros(out.slot.size, dtype=np.uint8),
         free=np.arange(1 << (slots - 1).bit_length(), dtype=np.int64),
         running=np.empty((2, slots), dtype=np.int64),
         on_slot=np.empty(slots, dtype=np.int64),
         touched=np.empty(slots, dtype=np.int64),
         seen_ns=np.full(calls + 1, -1, dtype=np.int64),
-        scratch=np.empty((2, calls), dtype=np.int64),
+        scratch=np.empty((5, calls), dtype=np.int64),
     )
 
 

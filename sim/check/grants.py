@@ -80,8 +80,9 @@ class Walk:
 
     def __init__(self, given: EngineInput, out: EngineOutput) -> None:
         self.given, self.out = given, out
-        self.waiting: list[list[Key]] = [[] for _ in range(given.calls_per_request + 1)]
-        self.queued: dict[int, list[Key]] = {}
+        # By the slots that requests hold: the first waiting call of each, in queue order.
+        self.waiting: dict[int, list[Key]] = {}
+        self.queued: list[list[Key]] = [[] for _ in range(out.requests)]
         self.held = [0] * out.requests
         self.free = [(0, slot) for slot in range(given.slots)]
 
@@ -92,8 +93,9 @@ class Walk:
 
     def queue(self, key: Key) -> None:
         """Let a call wait."""
-        self.queued.setdefault(key[1], []).append(key)
-        insort(self.waiting[self.held[key[1]]], key)
+        self.take_out(key[1])
+        insort(self.queued[key[1]], key)
+        self.put_in(key[1])
 
     def dispatch(self, at_ns: int, cap: int, started: dict[Key, int]) -> None:
         """Grant what the allocation grants, and compare it with what was granted."""
@@ -112,30 +114,41 @@ class Walk:
 
     def due(self, cap: int) -> Key | None:
         """Return the call that the allocation serves next."""
-        heads = [calls[0] for calls in self.waiting[:cap] if calls]
+        heads = [(held, calls[0]) for held, calls in self.waiting.items() if held < cap]
         if not heads:
             return None
-        return heads[0] if self.given.allocation == "max_min" else min(heads)
+        return min(heads)[1] if self.given.allocation == "max_min" else min(key for _, key in heads)
 
     def grant(self, key: Key) -> None:
         """Give a waiting call the slot free longest."""
         self.free.pop(0)
-        calls = self.waiting[self.held[key[1]]]
-        del calls[bisect_left(calls, key)]
+        self.take_out(key[1])
         self.queued[key[1]].remove(key)
+        self.put_in(key[1])
         self.hold(key[1], 1)
 
     def hold(self, request: int, change: int) -> None:
-        """Change what a request holds, and file its waiting calls accordingly."""
-        before = self.waiting[self.held[request]]
+        """Change what a request holds, and file its first waiting call accordingly."""
+        self.take_out(request)
         self.held[request] += change
-        for key in self.queued.get(request, ()):
-            del before[bisect_left(before, key)]
-            insort(self.waiting[self.held[request]], key)
+        self.put_in(request)
+
+    def put_in(self, request: int) -> None:
+        """File a request's first waiting call, if any waits: only that one can be its next."""
+        if self.queued[request]:
+            insort(self.waiting.setdefault(self.held[request], []), self.queued[request][0])
+
+    def take_out(self, request: int) -> None:
+        """Take a request's first waiting call out of where it is filed."""
+        if self.queued[request]:
+            calls = self.waiting[self.held[request]]
+            del calls[bisect_left(calls, self.queued[request][0])]
+            if not calls:
+                del self.waiting[self.held[request]]
 
     def end(self) -> None:
         """Make sure that nothing is left waiting."""
-        for key in (key for calls in self.waiting for key in calls):
+        for key in (key for calls in self.queued for key in calls):
             raise self.violation(key, f"call {key[2]} of request {key[1]} was never served", key[0])
 
     def passed_over(self, key: Key, at_ns: int, started: dict[Key, int]) -> CheckError:

@@ -2,9 +2,10 @@
 
 It follows `sim.check.grants` and `sim.check.list_scheduler`, which stay the ones to read, and shares nothing
 with the engines. A call is known by its *place* in the flattened call table, `request * calls + call`. The
-waiting calls of requests that hold equally many slots are bits in a tree of words, at their rank in the
+first waiting calls of requests that hold equally many slots are bits in a tree of words, at their rank in the
 queue, each bit of a word telling whether the word below it has any: so the first is found, and any is taken
-out, in a few steps.
+out, in a few steps. A request's calls are served in the order of their ranks, which is known beforehand, so
+that its first waiting call is the first that was not granted, if that waits.
 """
 
 from typing import NamedTuple
@@ -41,7 +42,7 @@ CALLS, FEWEST_FIRST, NOW, ACTIVE, ARRIVED, ENDED, RUNNING, FREE_FIRST, FREE_COUN
 LEFT, EXACT, BROKEN, BROKEN_FOR, SERVED, STATE_SIZE = range(10, 16)
 
 # Columns of `Walk.of_request`. LEAST is -1 once the list scheduler can no longer say the latency.
-HELD, UNGRANTED, QUEUED, LEAST, GREATEST = range(5)
+HELD, UNGRANTED, QUEUED, LEAST, GREATEST, SERVED_CALLS, REQUEST_SIZE = range(7)
 AT, WHO = range(2)
 UNREADY, WAITING, GRANTED = range(3)
 
@@ -80,18 +81,25 @@ class Graph(NamedTuple):
         bool[2 * calls]: whether the plan makes the call.
     needs_from, needs
         The calls that node n waits for are `needs[needs_from[n]:needs_from[n + 1]]`.
+    needed_from, needed_by
+        The calls that wait for node n, alike.
     order
         [calls]: the calls, each after those that it waits for in parallel.
     cap_at, parallel_at
         The cap, and whether the plan is parallel, by active requests; the last element holds for more.
+    caps
+        The caps that there are.
     """
 
     made: BoolArray
     needs_from: IntArray
     needs: IntArray
+    needed_from: IntArray
+    needed_by: IntArray
     order: IntArray
     cap_at: IntArray
     parallel_at: BoolArray
+    caps: IntArray
 
 
 class Walk(NamedTuple):
@@ -102,7 +110,7 @@ class Walk(NamedTuple):
     state
         [STATE_SIZE], named above.
     of_request
-        int32[requests, 5].
+        int32[requests, REQUEST_SIZE].
     status
         uint8[requests * calls].
     free
@@ -116,7 +124,7 @@ class Walk(NamedTuple):
     seen_ns
         [calls + 1]: when a dispatch last had each cap (at most as many as calls).
     scratch
-        [2, calls], for one request's schedule.
+        [5, calls], for one request's schedule.
     """
 
     state: IntArray
@@ -137,6 +145,8 @@ class Queue(NamedTuple):
     ----------
     rank, place_at
         [requests * calls]: each call's rank in the queue and back; empty where ranks are places.
+    served
+        [requests * calls]: each request's places in the order of their ranks; empty where ranks are places.
     bits, height_from
         [levels, words]: a tree of bits for each number of slots held, or one tree where no cap can bind;
         where each height begins.
@@ -144,6 +154,7 @@ class Queue(NamedTuple):
 
     rank: IntArray
     place_at: IntArray
+    served: IntArray
     bits: IntArray
     height_from: IntArray
 
@@ -239,14 +250,11 @@ def free_dependents(
 ) -> None:
     """Let the calls wait that were ready when this one finished: their ready times are known to be right."""
     before = number * walk.state[CALLS]
-    plan = np.int64(tables.parallel[number])
-    if len(graph.needs) == 0:
-        return
-    for other in range(walk.state[CALLS]):
-        node = plan * walk.state[CALLS] + other
-        for at in range(graph.needs_from[node], graph.needs_from[node + 1]):
-            if graph.needs[at] == call and tables.ready_ns[before + other] == now:
-                wait(walk, waiting, number, before + other)
+    node = np.int64(tables.parallel[number]) * walk.state[CALLS] + call
+    for at in range(graph.needed_from[node], graph.needed_from[node + 1]):
+        other = before + graph.needed_by[at]
+        if tables.ready_ns[other] == now:
+            wait(walk, waiting, number, other)
 
 
 @part
@@ -313,49 +321,46 @@ def wait(walk: Walk, waiting: Queue | None, number: int, place: int) -> None:
     if walk.status[place] == UNREADY:
         walk.status[place] = WAITING
         walk.of_request[number, QUEUED] += 1
-        if waiting is not None:
-            rank = place if len(waiting.rank) == 0 else waiting.rank[place]
-            level = level_of(walk.of_request, waiting.bits, number)
-            set_bit(waiting.bits, waiting.height_from, level, rank)
+        if waiting is not None and place == first_waiting(walk, waiting, number):
+            set_bit(
+                waiting.bits,
+                waiting.height_from,
+                level_of(walk.of_request, waiting.bits, number),
+                rank_of(waiting, place),
+            )
+
+
+@part
+def rank_of(waiting: Queue, place: int) -> int:
+    """Return the rank of a call in the queue."""
+    return place if len(waiting.rank) == 0 else waiting.rank[place]
+
+
+@part
+def first_waiting(walk: Walk, waiting: Queue, number: int) -> int:
+    """Return the place of a request's first waiting call, or NOBODY."""
+    granted = walk.of_request[number, SERVED_CALLS]
+    calls = walk.state[CALLS]
+    if granted == calls:
+        return NOBODY
+    at = number * calls + granted
+    place = at if len(waiting.served) == 0 else waiting.served[at]
+    return place if walk.status[place] == WAITING else NOBODY
 
 
 @part
 def change_held(walk: Walk, waiting: Queue | None, number: int, change: int) -> None:
-    """Change what a request holds, and move its waiting calls accordingly."""
+    """Change what a request holds, and move its first waiting call accordingly."""
     held = walk.of_request[number, HELD]
     walk.of_request[number, HELD] = held + change
     if waiting is not None and walk.of_request[number, QUEUED]:
-        move_waiting(
-            waiting.rank,
-            walk.status,
-            waiting.bits,
-            waiting.height_from,
-            walk.state[CALLS],
-            number,
-            min(held, len(waiting.bits) - 1),
-            min(held + change, len(waiting.bits) - 1),
-        )
-
-
-@helper
-def move_waiting(
-    ranks: IntArray,
-    status: npt.NDArray[np.uint8],
-    bits: IntArray,
-    height_from: IntArray,
-    calls: int,
-    number: int,
-    before: int,
-    after: int,
-) -> None:
-    """Move a request's waiting calls from one tree to another."""
-    if before == after:
-        return
-    for place in range(number * calls, (number + 1) * calls):
-        if status[place] == WAITING:
-            rank = place if len(ranks) == 0 else ranks[place]
-            clear_bit(bits, height_from, before, rank)
-            set_bit(bits, height_from, after, rank)
+        before = min(held, len(waiting.bits) - 1)
+        after = min(held + change, len(waiting.bits) - 1)
+        place = first_waiting(walk, waiting, number)
+        if before != after and place != NOBODY:
+            rank = rank_of(waiting, place)
+            clear_bit(waiting.bits, waiting.height_from, before, rank)
+            set_bit(waiting.bits, waiting.height_from, after, rank)
 
 
 @part
@@ -398,12 +403,22 @@ def grant(tables: Tables, graph: Graph, walk: Walk, waiting: Queue | None, rank:
         clear_bit(waiting.bits, waiting.height_from, level, rank)
     walk.status[place] = GRANTED
     walk.of_request[number, QUEUED] -= 1
+    walk.of_request[number, SERVED_CALLS] += 1
     state[SERVED] += 1
+    if waiting is not None:
+        following = first_waiting(walk, waiting, number)
+        if following != NOBODY:
+            set_bit(
+                waiting.bits,
+                waiting.height_from,
+                level_of(walk.of_request, waiting.bits, number),
+                rank_of(waiting, following),
+            )
     change_held(walk, waiting, number, 1)
     walk.on_slot[slot] = place
     push(walk.running, state, max(now + 1, tables.finish_ns[place]), slot)
     if tables.ready_ns[place] < now:
-        note_caps(walk.of_request, walk.seen_ns, number, tables.parallel[number], tables.ready_ns[place])
+        note_caps(walk, graph.caps, number, tables.parallel[number], tables.ready_ns[place])
     else:
         note_cap(walk.of_request, number, cap)
     walk.of_request[number, UNGRANTED] -= 1
@@ -422,16 +437,14 @@ def note_cap(of_request: npt.NDArray[np.int32], number: int, cap: int) -> None:
     of_request[number, GREATEST] = max(of_request[number, GREATEST], cap)
 
 
-@helper
-def note_caps(
-    of_request: npt.NDArray[np.int32], seen_ns: IntArray, number: int, parallel: bool, ready_ns: int
-) -> None:
+@part
+def note_caps(walk: Walk, caps: IntArray, number: int, parallel: bool, ready_ns: int) -> None:
     """Note the caps of all dispatches at which a call was queued that waited since it was ready."""
     if not parallel:
-        of_request[number, LEAST] = -1
-    for cap in range(1, len(seen_ns)):
-        if seen_ns[cap] >= ready_ns:
-            note_cap(of_request, number, cap)
+        walk.of_request[number, LEAST] = -1
+    for at in range(len(caps)):
+        if walk.seen_ns[caps[at]] >= ready_ns:
+            note_cap(walk.of_request, number, caps[at])
 
 
 @part
@@ -486,44 +499,31 @@ def critical_path(service_ns: IntArray, graph: Graph, scratch: IntArray, first: 
 
 @helper
 def span(service_ns: IntArray, graph: Graph, scratch: IntArray, first: int, slots: int) -> int:
-    """Return how long the list scheduler takes for a request on so many slots."""
+    """Return how long the list scheduler takes for a request on so many slots.
+
+    Two heaps: of the calls that are ready, by their ready time, and of those that run, by their finish.
+    """
     calls = scratch.shape[1]
-    finish, free, waits, now = scratch[AT], slots, calls, 0
-    finish[:] = NEVER
-    while waits:
-        while free and waits:
-            call = next_of_list(graph, finish, calls, now)
-            if call == NOBODY:
-                break
-            finish[call] = now + service_ns[first + call]
-            free -= 1
-            waits -= 1
-        soonest = NEVER
-        for call in range(calls):
-            if finish[call] > now:
-                soonest = min(soonest, finish[call])
-        now = soonest
-        for call in range(calls):
-            free += finish[call] == now
-    latest = 0
+    blockers, queue, running = scratch[0], scratch[1:3], scratch[3:5]
+    now, ready, busy = 0, 0, 0
     for call in range(calls):
-        latest = max(latest, finish[call])
-    return latest
-
-
-@helper
-def next_of_list(graph: Graph, finish: IntArray, calls: int, now: int) -> int:
-    """Return the call not yet scheduled that was ready first, by now; ties to the first."""
-    best, best_ready = NOBODY, NEVER
-    for call in range(calls):
-        if finish[call] != NEVER:
-            continue
-        ready = 0
-        for need in range(graph.needs_from[calls + call], graph.needs_from[calls + call + 1]):
-            ready = max(ready, finish[graph.needs[need]])
-        if ready <= now and ready < best_ready:
-            best, best_ready = call, ready
-    return best
+        node = calls + call
+        blockers[call] = graph.needs_from[node + 1] - graph.needs_from[node]
+        if blockers[call] == 0:
+            ready = pushed(queue, ready, 0, call)
+    while ready or busy:
+        while ready and busy < slots:
+            call, ready = queue[WHO, 0], popped(queue, ready)
+            busy = pushed(running, busy, now + service_ns[first + call], call)
+        now = running[AT, 0]
+        while busy and running[AT, 0] == now:
+            node, busy = calls + running[WHO, 0], popped(running, busy)
+            for at in range(graph.needed_from[node], graph.needed_from[node + 1]):
+                other = graph.needed_by[at]
+                blockers[other] -= 1
+                if blockers[other] == 0:
+                    ready = pushed(queue, ready, now, other)
+    return now
 
 
 # Users
@@ -571,22 +571,35 @@ def goes_first(heap: IntArray, at: int, time: int, slot: int) -> bool:
     return heap[AT, at] < time or (heap[AT, at] == time and heap[WHO, at] < slot)
 
 
-@helper
+@part
 def push(heap: IntArray, state: IntArray, time: int, slot: int) -> None:
     """Add the call on a slot to the heap of those that run."""
-    at = state[RUNNING]
-    state[RUNNING] += 1
+    state[RUNNING] = pushed(heap, state[RUNNING], time, slot)
+
+
+@part
+def pop(heap: IntArray, state: IntArray) -> int:
+    """Take the slot of the call that finishes first, the lowest of several."""
+    first = heap[WHO, 0]
+    state[RUNNING] = popped(heap, state[RUNNING])
+    return first
+
+
+@helper
+def pushed(heap: IntArray, size: int, time: int, slot: int) -> int:
+    """Add an element to a heap of some size; return its size from now on."""
+    at = size
     while at and not goes_first(heap, (at - 1) >> 1, time, slot):
         heap[AT, at], heap[WHO, at] = heap[AT, (at - 1) >> 1], heap[WHO, (at - 1) >> 1]
         at = (at - 1) >> 1
     heap[AT, at], heap[WHO, at] = time, slot
+    return size + 1
 
 
 @helper
-def pop(heap: IntArray, state: IntArray) -> int:
-    """Take the slot of the call that finishes first, the lowest of several."""
-    state[RUNNING] -= 1
-    last, first = state[RUNNING], heap[WHO, 0]
+def popped(heap: IntArray, size: int) -> int:
+    """Take the first element out of a heap of some size; return its size from now on."""
+    last = size - 1
     time, slot = heap[AT, last], heap[WHO, last]
     at, child = 0, 1
     while child < last:
@@ -598,4 +611,4 @@ def pop(heap: IntArray, state: IntArray) -> int:
         at = child
         child = 2 * at + 1
     heap[AT, at], heap[WHO, at] = time, slot
-    return first
+    return last

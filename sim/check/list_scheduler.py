@@ -76,20 +76,23 @@ def caps_while_queued(given: EngineInput, out: EngineOutput, line: Timeline) -> 
 def held_its_cap(out: EngineOutput, requests: IntArray, cap: IntArray) -> BoolArray:
     """Return whether each request held at least its cap after every dispatch that left a call of it queued.
 
-    What a request holds falls only when a call of its own finishes, so it is enough to look at the instants
-    at which a waiting call became ready or another call finished.
+    Each row's times are sorted, and what was queued and held is counted along them, up to and including all
+    that happened at each instant.
     """
-    ready, start, finish = (column[requests] for column in (out.ready_ns, out.start_ns, out.finish_ns))
     called = out.called[requests]
-    enough = np.ones(len(requests), dtype=np.bool_)
-    for waiting in range(ready.shape[1]):
-        moments = np.concatenate([ready[:, [waiting]], finish], axis=1)
-        was_queued = called[:, [waiting]] & (ready[:, [waiting]] <= moments) & (moments < start[:, [waiting]])
-        for column in range(moments.shape[1]):
-            moment = moments[:, [column]]
-            held = (called & (start <= moment) & (moment < finish)).sum(axis=1)
-            enough &= ~was_queued[:, column] | (held >= cap)
-    return enough
+    times = np.concatenate(
+        [column[requests] for column in (out.ready_ns, out.start_ns, out.finish_ns)], axis=1
+    )
+    order = np.argsort(times, axis=1, kind="stable")
+    times = np.take_along_axis(times, order, axis=1)
+    none, one = np.zeros_like(called, dtype=np.int64), called.astype(np.int64)
+    queued, held = (
+        np.cumsum(np.take_along_axis(np.concatenate(changes, axis=1), order, axis=1), axis=1)
+        for changes in ((one, -one, none), (none, one, -one))
+    )
+    ends_instant = np.ones_like(times, dtype=np.bool_)
+    ends_instant[:, :-1] = times[:, 1:] > times[:, :-1]
+    return np.asarray((~ends_instant | (queued == 0) | (held >= cap[:, None])).all(axis=1))
 
 
 def expected_latencies(given: EngineInput, out: EngineOutput, exact: BoolArray, cap: IntArray) -> IntArray:

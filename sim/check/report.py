@@ -31,7 +31,10 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
-    """What the checks of one or more runs counted; a violation is never counted, it stops the run."""
+    """What the checks of one or more runs counted; a violation is never counted, it stops the run.
+
+    `slot_numbers_left_out` counts the numbers of slots at which a wide request was not replayed.
+    """
 
     requests: int = 0
     requests_exact: int = 0
@@ -39,11 +42,27 @@ class CheckReport:
     calls_conserved: int = 0
     isolated_replays: int = 0
     active_integral_ns: int = 0
+    slot_numbers_left_out: int = 0
 
     @property
     def requests_violated(self) -> int:
         """Requests held to neither an exact latency nor a bound: 0, or the run had been stopped."""
         return self.requests - self.requests_exact - self.requests_bounded
+
+    @property
+    def replays_words(self) -> str:
+        """How many isolated replays were made, and of how many where that is not all of them."""
+        made = f"{self.isolated_replays:,}"
+        if not self.slot_numbers_left_out:
+            return made
+        return f"{made} of {self.isolated_replays + self.slot_numbers_left_out:,}"
+
+    def summary(self) -> dict[str, int]:
+        """Return the counts as plain data; that of replays left out only where there are any."""
+        counts = asdict(self)
+        if not self.slot_numbers_left_out:
+            del counts["slot_numbers_left_out"]
+        return {**counts, "requests_violated": self.requests_violated}
 
     def __add__(self, other: "CheckReport") -> "CheckReport":
         ours, theirs = asdict(self), asdict(other)
@@ -61,13 +80,15 @@ def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
     if out.requests == 0:
         return CheckReport()
     counts = (check_large if Tally.is_many(out.slot.size) else check_tables)(given, out)
+    replays = check_isolated_replay(given, run)
     return CheckReport(
         requests=out.requests,
         requests_exact=counts.exact,
         requests_bounded=counts.bounded,
         calls_conserved=int(np.count_nonzero(out.slot != NO_CALL)),
-        isolated_replays=check_isolated_replay(given, run),
+        isolated_replays=replays,
         active_integral_ns=out.active_integral_ns,
+        slot_numbers_left_out=given.calls_per_request - replays,
     )
 
 

@@ -61,13 +61,19 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
     check_grants(given, out, line)
     check_rules(out, join_rules(given, out))
     exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
+    replays = [replay_alone(workload, run) for workload in given.workloads]
     return CheckReport(
         requests=len(out.arrival_ns),
         requests_exact=exact,
         requests_bounded=len(out.arrival_ns) - exact,
         calls_conserved=len(out.attempts.number),
-        isolated_replays=sum(replay_alone(workload, run) for workload in given.workloads),
+        isolated_replays=sum(replays),
         active_integral_ns=sum(out.active_integral_ns),
+        slot_numbers_left_out=sum(
+            workload.calls_per_request - made
+            for workload, made in zip(given.workloads, replays, strict=True)
+            if made
+        ),
     )
 
 

@@ -81,9 +81,8 @@ def walk_provider(given: SharedInput, out: SharedOutput, line: SharedTimeline, p
         else:
             walk.dispatch(at_ns, cap, dict(what.started))
         walk.look_between(at_ns, next_ns, cap)
-    for _, lists in walk.lists():
-        for key in (key for calls in lists for key in calls):
-            raise CheckError(f"conservation: {named(key)} was never served")
+    for key in (key for rows in walk.queued.values() for key in rows):
+        raise CheckError(f"conservation: {named(key)} was never served")
 
 
 NOTHING_HAPPENS = Instant()
@@ -136,25 +135,25 @@ class ProviderWalk:
         self.cache = Cache(self.rules.cache) if self.rules.cache else None
         self.takes_cache_records = False
         self.admitted: dict[Key, Use] = {}
-        self.waiting: list[defaultdict[int, list[Key]]] = [defaultdict(list) for _ in given.workloads]
+        # Of each workload, by the slots held: the first waiting attempt of each request, in queue order.
+        self.waiting: list[dict[int, list[Key]]] = [{} for _ in given.workloads]
         self.queued: defaultdict[int, dict[Key, AttemptRow]] = defaultdict(dict)
+        self.in_order: defaultdict[int, list[Key]] = defaultdict(list)
         self.held: defaultdict[int, int] = defaultdict(int)
         self.busy = [0] * len(given.workloads)
         self.running: dict[int, AttemptRow] = {}
         self.slots = 0
         self.free: list[tuple[int, int]] = []
 
-    def lists(self) -> Iterable[tuple[int, Iterable[list[Key]]]]:
-        """Yield each workload's waiting lists."""
-        return ((index, lists.values()) for index, lists in enumerate(self.waiting))
-
     def begin_instant(self, at_ns: int, slots: int, what: Instant) -> None:
         """Let everything at one instant happen that comes before its dispatch."""
         for row in what.finished:
             self.finish(row, at_ns)
         for row in what.ready:
+            self.take_out(row)
             self.queued[row.key[1]][row.key] = row
-            insort(self.waiting[row.workload][self.held[row.key[1]]], row.key)
+            insort(self.in_order[row.key[1]], row.key)
+            self.put_in(row)
         for row in what.dropped:
             self.leave_queue(row)
         if slots != self.slots:
@@ -247,7 +246,7 @@ class ProviderWalk:
             if not self.has_room(workload):
                 continue
             for held, calls in lists.items():
-                if held < cap[workload] and calls:
+                if held < cap[workload]:
                     fewest = held if self.rules.allocation == "max_min" else 0
                     order = (*self.rank(workload), fewest, calls[0])
                     best = min(best, (order, calls[0])) if best else (order, calls[0])
@@ -297,19 +296,31 @@ class ProviderWalk:
             self.cache.abandon(row.workload, row.key[1:], at_ns)
 
     def hold(self, row: AttemptRow, change: int) -> None:
-        """Change what a request holds, and file its waiting attempts accordingly."""
-        request, lists = row.key[1], self.waiting[row.workload]
-        for key in self.queued[request]:
-            calls = lists[self.held[request]]
-            del calls[bisect_left(calls, key)]
-            insort(lists[self.held[request] + change], key)
-        self.held[request] += change
+        """Change what a request holds, and file its first waiting attempt accordingly."""
+        self.take_out(row)
+        self.held[row.key[1]] += change
+        self.put_in(row)
 
     def leave_queue(self, row: AttemptRow) -> None:
         """Take an attempt out of the queue."""
-        calls = self.waiting[row.workload][self.held[row.key[1]]]
-        del calls[bisect_left(calls, row.key)]
+        self.take_out(row)
+        keys = self.in_order[row.key[1]]
+        del keys[bisect_left(keys, row.key)]
         del self.queued[row.key[1]][row.key]
+        self.put_in(row)
+
+    def put_in(self, row: AttemptRow) -> None:
+        """File the first waiting attempt of a row's request, if any waits: only that one can be its next."""
+        if keys := self.in_order[row.key[1]]:
+            insort(self.waiting[row.workload].setdefault(self.held[row.key[1]], []), keys[0])
+
+    def take_out(self, row: AttemptRow) -> None:
+        """Take the first waiting attempt of a row's request out of where it is filed."""
+        if keys := self.in_order[row.key[1]]:
+            held, lists = self.held[row.key[1]], self.waiting[row.workload]
+            del lists[held][bisect_left(lists[held], keys[0])]
+            if not lists[held]:
+                del lists[held]
 
     def use_of(self, row: AttemptRow, at_ns: int) -> Use:
         """Return what admitting an attempt now reserves."""

@@ -2,8 +2,8 @@
 
 It follows `sim.check.shared_grants`, which stays the one to read, and shares nothing with the engines. An
 attempt is a *row* of the provider's attempts. Its *rank*, its place in the order of the queue, is known
-beforehand, and so are the orders in which attempts start and end: no heap is needed. The waiting attempts of
-requests of one workload that hold equally many slots are bits in a tree of words, at their rank; see
+beforehand, and so are the orders in which attempts start and end: no heap is needed. The first waiting
+attempts of requests of one workload that hold equally many slots are bits in a tree of words; see
 `sim.check.bit_tree`. The free slots are a ring of links, the one free longest first.
 """
 
@@ -82,7 +82,7 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2,
 PREFIX, RESERVED_OUTPUT, CALL_SIZE = range(3)
 IS_BUCKET, UNIT, PER_NS, SCALE, CAPACITY, LEVEL, SINCE, METER_SIZE = range(8)
 CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
-HELD, FIRST_WAITING, REQUEST_ROWS = range(3)
+HELD, FIRST_WAITING, LAST_WAITING, REQUEST_ROWS = range(4)
 FREE_SINCE, NEXT, BEFORE, IS_FREE, IS_HELD, SLOT_ROWS = range(6)
 TOKENS_IN, TOKENS_OUT, READABLE_AFTER, NEXT_WRITE, ROW_EXTRAS = range(5)
 
@@ -112,7 +112,8 @@ class Walk(NamedTuple):
         [ROW_EXTRAS, rows], or no rows where nobody looks at tokens: TOKENS_IN and TOKENS_OUT as drawn, after
         how long (ns) a prefix that is written can be read (2^61: never), and the next in the list of writes.
     requests, next_waiting
-        int32[REQUEST_ROWS, requests] and int32[rows]: what a request holds, and its waiting attempts.
+        int32[REQUEST_ROWS, requests] and int32[rows]: what a request holds, and its waiting attempts in the
+        order of the queue. Only the first of them has a bit.
     slots
         [SLOT_ROWS, slots + 1]: the last is where the ring of free ones begins and ends.
     bits, height_from
@@ -387,27 +388,35 @@ def cap(walk: Walk, index: Int) -> Int:
 
 @helper
 def wait(walk: Walk, row: Int) -> None:
-    """Let an attempt wait."""
+    """Let an attempt wait behind those of its request, which were all ready before it."""
     number = walk.number[row]
-    walk.next_waiting[row] = walk.requests[FIRST_WAITING, number]
-    walk.requests[FIRST_WAITING, number] = row
+    walk.next_waiting[row] = NOBODY
+    if walk.requests[FIRST_WAITING, number] == NOBODY:
+        walk.requests[FIRST_WAITING, number] = row
+        set_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
+    else:
+        walk.next_waiting[walk.requests[LAST_WAITING, number]] = row
+    walk.requests[LAST_WAITING, number] = row
     walk.state[WAITING] += 1
-    set_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
 
 
 @helper
 def leave_queue(walk: Walk, row: Int) -> None:
     """Take an attempt out of the queue."""
-    number = walk.number[row]
+    number, after = walk.number[row], walk.next_waiting[row]
     at = walk.requests[FIRST_WAITING, number]
     if at == row:
-        walk.requests[FIRST_WAITING, number] = walk.next_waiting[row]
+        walk.requests[FIRST_WAITING, number] = after
+        clear_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
+        if after != NOBODY:
+            set_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[after])
     else:
         while walk.next_waiting[at] != row:
             at = walk.next_waiting[at]
-        walk.next_waiting[at] = walk.next_waiting[row]
+        walk.next_waiting[at] = after
+        if after == NOBODY:
+            walk.requests[LAST_WAITING, number] = at
     walk.state[WAITING] -= 1
-    clear_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
 
 
 @part
@@ -419,18 +428,16 @@ def tree_of(walk: Walk, number: Int) -> Int:
 
 @helper
 def hold(walk: Walk, number: Int, change: Int) -> None:
-    """Change what a request holds, and file its waiting attempts accordingly."""
+    """Change what a request holds, and file its first waiting attempt accordingly."""
     before = tree_of(walk, number)
     walk.requests[HELD, number] += change
     after = tree_of(walk, number)
     walk.workloads[walk.workload[number], HERE] += change
     walk.state[BUSY] += change
-    if after != before:
-        row = walk.requests[FIRST_WAITING, number]
-        while row != NOBODY:
-            clear_bit(walk.bits, walk.height_from, before, walk.rank[row])
-            set_bit(walk.bits, walk.height_from, after, walk.rank[row])
-            row = walk.next_waiting[row]
+    row = walk.requests[FIRST_WAITING, number]
+    if after != before and row != NOBODY:
+        clear_bit(walk.bits, walk.height_from, before, walk.rank[row])
+        set_bit(walk.bits, walk.height_from, after, walk.rank[row])
 
 
 @helper

@@ -151,11 +151,12 @@ def bounds_parts(result: Result) -> list[RenderableType]:
 
 def checks_words(checks: CheckReport) -> str:
     """Return what the checks of the runs counted."""
+    spread = ", at a spread of slot numbers" if checks.slot_numbers_left_out else ""
     return (
         f"{checks.requests:,} requests: {checks.requests_exact:,} exact, "
         f"{checks.requests_bounded:,} bounded, {checks.requests_violated:,} violated; "
         f"{checks.calls_conserved:,} calls conserved; "
-        f"{checks.isolated_replays:,} isolated replays; Little's law exact"
+        f"{checks.replays_words} isolated replays{spread}; Little's law exact"
     )
 
 

@@ -1,7 +1,6 @@
 """What the checks found: simulated, as a table, and as plain data."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from rich.console import RenderableType
@@ -54,9 +53,9 @@ def checks_parts(outcomes: Outcomes) -> list[RenderableType]:
                 checks.requests_bounded,
                 checks.requests_violated,
                 checks.calls_conserved,
-                checks.isolated_replays,
             )
-            table.add_row(scenario.name, plan.label, *(f"{count:,}" for count in counts), "exact")
+            shown = (*(f"{count:,}" for count in counts), checks.replays_words)
+            table.add_row(scenario.name, plan.label, *shown, "exact")
     return [table]
 
 
@@ -78,7 +77,4 @@ def checks_summary(outcomes: Outcomes) -> dict[str, Any]:
 
 def plans_summary(result: Result) -> dict[str, Any]:
     """Return the counts of each plan by its label."""
-    return {
-        plan.label: {**asdict(plan.checks), "requests_violated": plan.checks.requests_violated}
-        for plan in result.plans
-    }
+    return {plan.label: plan.checks.summary() for plan in result.plans}

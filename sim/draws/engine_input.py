@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.contract.plain import BoolArray, ClosedUsers, EngineInput, OpenArrivals
 from sim.draws.drawing import Draws
-from sim.plan.criteria import MERGE, Evaluation, evaluate_parallel
+from sim.plan.criteria import Evaluation, evaluate_parallel, merging_shares
 from sim.plan.schedule import serial_order
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
@@ -62,8 +62,11 @@ def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
         return np.full(slots + 1, plan.plan != "serial", dtype=np.bool_)
     # More slots than branches change nothing, so a thousand slots cost no more than a few.
     most = min(scenario.shared_slots, len(scenario.workflow.branches), plan.max_degree or slots)
-    merges = [False] + [evaluate(scenario, share).decision == MERGE for share in range(1, most + 1)]
-    return share_table(merges[1:], slots)
+    criteria = scenario.criteria
+    merges = merging_shares(
+        scenario.parallel_plan(1), most, criteria.max_micros_per_saved_ms, criteria.min_marginal_gain_ratio
+    )
+    return share_table(merges, slots)
 
 
 def share_table(merges: Sequence[bool], slots: int) -> BoolArray:

@@ -5,6 +5,8 @@ hold a request back. Elsewhere who may be served depends on how many slots a req
 `FewestHeld` keep one line for each number of held slots.
 """
 
+from bisect import bisect_left, insort
+from collections.abc import Iterator
 from heapq import heappop, heappush
 
 import simpy
@@ -77,12 +79,14 @@ class BelowCap:
     """The first call in queue order whose request holds fewer slots than the cap.
 
     A request stands in the line of those that hold as many slots as it does, at the place of its first
-    waiting call. The places where it stood before are skipped when they come up.
+    waiting call. The places where it stood before are skipped when they come up. Only the lines in use are
+    looked at, in `in_use` by the slots held: these add up to the provider's slots, so that there are few.
     """
 
     def __init__(self, calls_per_request: int) -> None:
         self.length = 0
         self.lines: list[list[Place]] = [[] for _ in range(calls_per_request + 1)]
+        self.in_use: list[int] = []
 
     def push(self, call: Call) -> None:
         """Queue a call that has just become ready."""
@@ -91,7 +95,7 @@ class BelowCap:
         place = (call.ready_ns, call.row, call)
         heappush(request.waiting, place)
         if request.waiting[0] is place:
-            heappush(self.lines[request.held], place)
+            self.stand(request.held, place)
 
     def take(self, cap: int) -> Call | None:
         """Take out the call that a free slot goes to, if the cap lets any have it."""
@@ -112,16 +116,26 @@ class BelowCap:
         """Let a request that still waits change lines."""
         request.held = held
         if request.waiting:
-            heappush(self.lines[held], request.waiting[0])
+            self.stand(held, request.waiting[0])
+
+    def stand(self, held: int, place: Place) -> None:
+        """Add a place to the line of those that hold so many slots."""
+        if not self.lines[held]:
+            insort(self.in_use, held)
+        heappush(self.lines[held], place)
 
     def first(self, cap: int) -> Place | None:
         """Return the first place in queue order of the requests that hold fewer than `cap` slots."""
-        first = None
-        for held in range(min(cap, len(self.lines))):
+        return min(self.heads(cap), default=None)
+
+    def heads(self, cap: int) -> Iterator[Place]:
+        """Yield the first place of each line of requests that hold fewer than `cap` slots."""
+        for held in self.in_use[: bisect_left(self.in_use, cap)]:
             head = self.head(held)
-            if head and (first is None or head < first):
-                first = head
-        return first
+            if head is None:
+                self.in_use.remove(held)
+            else:
+                yield head
 
     def head(self, held: int) -> Place | None:
         """Return the first place of the requests that hold so many slots."""
@@ -139,10 +153,7 @@ class FewestHeld(BelowCap):
 
     def first(self, cap: int) -> Place | None:
         """Return the first place of the requests that hold fewest slots."""
-        for held in range(min(cap, len(self.lines))):
-            if head := self.head(held):
-                return head
-        return None
+        return next(self.heads(cap), None)
 
 
 CallQueue = InLine | BelowCap

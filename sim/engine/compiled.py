@@ -215,7 +215,7 @@ def initial_state(given: EngineInput) -> IntArray:
     state[kernels.SLOT_BITS] = slot_bits(given)
     state[kernels.LONGEST] = 1 << (TIME_BITS - slot_bits(given))
     state[kernels.FEWEST_FIRST] = given.allocation == "max_min"
-    state[kernels.MOST_QUEUED] = given.calls_per_request * (used_slots(given) + most_together(given.load))
+    state[kernels.MOST_QUEUED] = most_queued(given)
     state[kernels.FREE_COUNT] = used_slots(given)
     state[kernels.END] = kernels.NEVER
     if isinstance(given.load, OpenArrivals):
@@ -223,6 +223,14 @@ def initial_state(given: EngineInput) -> IntArray:
     elif given.load.end_ns is not None:
         state[kernels.END] = given.load.end_ns
     return state
+
+
+def most_queued(given: EngineInput) -> int:
+    """Return how many calls may become ready at one instant: by completions, and by arrivals."""
+    needed = np.array([call for needs in given.dependencies for call in needs], dtype=np.int64)
+    by_one = max(1, int(np.bincount(needed).max(initial=0)))
+    by_arrivals = given.calls_per_request * most_together(given.load)
+    return min(given.service_ns.size, used_slots(given) * by_one + by_arrivals)
 
 
 def most_together(load: OpenArrivals | ClosedUsers) -> int:
@@ -297,7 +305,7 @@ def initial_graph(given: EngineInput) -> Graph:
         blockers=np.array(blockers, dtype=np.int64),
         dependents_from=np.array(dependents_from, dtype=np.int64),
         dependents=np.array(dependents, dtype=np.int64),
-        fresh=np.empty(used_slots(given) * calls, dtype=np.int64),
+        fresh=np.empty(most_queued(given), dtype=np.int64),
     )
 
 

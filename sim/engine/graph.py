@@ -21,12 +21,16 @@ class Graph:
 
 def dependency_graph(dependencies: Sequence[Sequence[int]]) -> Graph:
     """Return the graph of a parallel request: each call as soon as its dependencies finish."""
-    calls = range(len(dependencies))
+    blockers = [sorted(set(needed)) for needed in dependencies]
+    dependents: list[list[int]] = [[] for _ in dependencies]
+    for call, needed in enumerate(blockers):
+        for other in needed:
+            dependents[other].append(call)
     return Graph(
         calls=len(dependencies),
-        roots=tuple(call for call in calls if not dependencies[call]),
-        blockers=[len(set(dependencies[call])) for call in calls],
-        dependents=tuple(tuple(other for other in calls if call in dependencies[other]) for call in calls),
+        roots=tuple(call for call, needed in enumerate(blockers) if not needed),
+        blockers=[len(needed) for needed in blockers],
+        dependents=tuple(map(tuple, dependents)),
     )
 
 

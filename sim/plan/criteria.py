@@ -4,7 +4,7 @@ Decisions compare exact fractions; only what is shown is rounded, half away from
 """
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -22,11 +22,10 @@ from sim.plan.cost import (
 from sim.plan.parallel_plan import ParallelPlan, ratio, real_number, whole_number
 from sim.plan.schedule import (
     Schedule,
-    critical_path_ns,
     has_independent_branches,
-    list_schedule,
     schedule_plan,
 )
+from sim.plan.spans import Spans, Worth, by_halves, spans_of
 from sim.units import NS_PER_MS, Number, exact, ms_to_ns, ns_to_ms, round_half_away
 
 MERGE = "merge"
@@ -105,12 +104,21 @@ class Evaluation:
     decision: str
     reason: str
     criteria: tuple[Criterion, ...]
-    marginal_gains: tuple[MarginalGain, ...]
     schedule: Schedule
+    plan: ParallelPlan = field(compare=False)
+
+    @property
+    def marginal_gains(self) -> tuple[MarginalGain, ...]:
+        """What each slot saves; worked out when it is asked for, as no decision needs all of it."""
+        return marginal_gains(self.plan)
 
     def to_dict(self) -> dict[str, Any]:
         """Return all figures as plain types that JSON can hold, under their attribute names."""
-        return {name: _plain(value) for name, value in asdict(self).items()}
+        figures = {name: getattr(self, name) for name in self.__dataclass_fields__ if name != "plan"}
+        figures["criteria"] = [asdict(criterion) for criterion in self.criteria]
+        figures["marginal_gains"] = [asdict(gain) for gain in self.marginal_gains]
+        figures["schedule"] = asdict(figures.pop("schedule"))
+        return {name: _plain(value) for name, value in figures.items()}
 
     def summary(self) -> str:
         """Return the evaluation as lines to read: the reason, times, costs, and the four criteria."""
@@ -142,7 +150,12 @@ def fair_concurrency(provider_concurrency: int, active_requests: int) -> int:
 
 def marginal_gains(plan: ParallelPlan) -> tuple[MarginalGain, ...]:
     """Return the makespan with 1, 2, ... slots up to the number of branches, whatever slots the plan has."""
-    return _gains(_make_spans_ns(plan))
+    make_spans_ns = [span_ns + plan.join_ns for span_ns in _spans(plan).all()]
+    before = (make_spans_ns[0], *make_spans_ns)
+    return tuple(
+        MarginalGain(degree, ns_to_ms(make_span_ns), ns_to_ms(before_ns - make_span_ns))
+        for degree, (before_ns, make_span_ns) in enumerate(zip(before, make_spans_ns, strict=False), start=1)
+    )
 
 
 def recommend_degree(
@@ -154,7 +167,7 @@ def recommend_degree(
     as that gain is more than the join overhead and at least `min_marginal_gain_ratio` of the makespan
     before the step, join included. So it steps over a plateau, and stops before the gain vanishes.
     """
-    return _recommended(plan, _make_spans_ns(plan), min_marginal_gain_ratio)
+    return _spans(plan).recommended(_slots_used(plan), _worth(plan, min_marginal_gain_ratio))
 
 
 def judge(
@@ -211,9 +224,9 @@ def evaluate_parallel(
     Raises `PlanError` for a negative threshold or a ratio outside 0 to 1.
     """
     limit = exact(real_number("max_micros_per_saved_ms", max_micros_per_saved_ms, at_least=0))
-    make_spans_ns = _make_spans_ns(plan)
-    saved = Fraction(sum(plan.service_ns) - make_spans_ns[_slots_used(plan) - 1], NS_PER_MS)
-    degree = _recommended(plan, make_spans_ns, min_marginal_gain_ratio)
+    spans = _spans(plan)
+    saved = Fraction(spans.work_ns - spans.at(plan.concurrency) - plan.join_ns, NS_PER_MS)
+    degree = recommend_degree(plan, min_marginal_gain_ratio)
     verdict = judge(
         plan,
         saved_ms=saved,
@@ -229,14 +242,55 @@ def evaluate_parallel(
         decision=verdict.decision,
         reason=verdict.reason,
         criteria=verdict.criteria,
-        marginal_gains=_gains(make_spans_ns),
         schedule=schedule,
+        plan=plan,
     )
+
+
+def merging_shares(
+    plan: ParallelPlan,
+    most: int,
+    max_micros_per_saved_ms: Number = DEFAULT_MAX_MICROS_PER_SAVED_MS,
+    min_marginal_gain_ratio: Number = DEFAULT_MIN_MARGINAL_GAIN_RATIO,
+) -> tuple[bool, ...]:
+    """Return whether `evaluate_parallel` merges with 1, 2, ... `most` slots, whatever slots the plan has.
+
+    More saving never turns a merge back, so that a share needs a schedule only where what it saves at least
+    and at most lies on either side of all that is known; halves narrow that down.
+    """
+    spans, most_used = _spans(plan), min(most, len(plan.branches))
+    first_worth = spans.first_worth(most_used, _worth(plan, min_marginal_gain_ratio))
+    if first_worth is None:
+        return (False,) * most
+    alone_ns, extra = spans.work_ns - plan.join_ns, extra_cost_micros(plan)
+    merging_ns: int | None = None
+    keeping_ns = 0
+    merges = [False] * most
+    for slots in by_halves(first_worth, most_used):
+        at_least_ns, at_most_ns = alone_ns - spans.most(slots), alone_ns - spans.least(slots)
+        if at_most_ns > keeping_ns and (merging_ns is None or at_least_ns < merging_ns):
+            at_least_ns = at_most_ns = alone_ns - spans.at(slots)
+        if at_most_ns <= keeping_ns:
+            continue
+        if merging_ns is None or at_least_ns < merging_ns:
+            verdict = judge(
+                plan,
+                saved_ms=Fraction(at_least_ns, NS_PER_MS),
+                extra_cost_micros=extra,
+                recommended_degree=2,
+                max_micros_per_saved_ms=max_micros_per_saved_ms,
+            )
+            if verdict.decision != MERGE:
+                keeping_ns = at_least_ns
+                continue
+            merging_ns = at_least_ns
+        merges[slots - 1] = True
+    return (*merges[:most_used], *merges[most_used - 1 : most_used] * (most - most_used))
 
 
 def _time_figures(plan: ParallelPlan, schedule: Schedule, saved: Fraction) -> dict[str, Any]:
     serial_ns, saved_ns = sum(plan.service_ns), int(saved * NS_PER_MS)
-    critical_ns = critical_path_ns(plan.service_ns, plan.dependencies)
+    critical_ns = _spans(plan).critical_ns
     return {
         "branches": len(plan.branches),
         "concurrency": plan.concurrency,
@@ -274,33 +328,12 @@ def _slots_used(plan: ParallelPlan) -> int:
     return min(plan.concurrency, len(plan.branches))
 
 
-def _make_spans_ns(plan: ParallelPlan) -> tuple[int, ...]:
-    """Return the makespan in ns, join included, with 1, 2, ... slots up to the number of branches."""
-    degrees = range(1, len(plan.branches) + 1)
-    spans = (list_schedule(plan.service_ns, plan.dependencies, slots).span_ns for slots in degrees)
-    return tuple(span + plan.join_ns for span in spans)
+def _spans(plan: ParallelPlan) -> Spans:
+    return spans_of(plan.service_ns, plan.dependencies)
 
 
-def _gains(make_spans_ns: Sequence[int]) -> tuple[MarginalGain, ...]:
-    before = (make_spans_ns[0], *make_spans_ns)
-    return tuple(
-        MarginalGain(degree, ns_to_ms(make_span_ns), ns_to_ms(before_ns - make_span_ns))
-        for degree, (before_ns, make_span_ns) in enumerate(zip(before, make_spans_ns, strict=False), start=1)
-    )
-
-
-def _recommended(plan: ParallelPlan, make_spans_ns: Sequence[int], min_marginal_gain_ratio: Number) -> int:
-    least_ratio = exact(ratio("min_marginal_gain_ratio", min_marginal_gain_ratio))
-    degree, most = 1, _slots_used(plan)
-    while degree < most:
-        before_ns = make_spans_ns[degree - 1]
-        gain_per_slot, best = max(
-            (Fraction(before_ns - make_spans_ns[k - 1], k - degree), -k) for k in range(degree + 1, most + 1)
-        )
-        if gain_per_slot <= plan.join_ns or gain_per_slot < least_ratio * before_ns:
-            break
-        degree = -best
-    return degree
+def _worth(plan: ParallelPlan, min_marginal_gain_ratio: Number) -> Worth:
+    return Worth(plan.join_ns, exact(ratio("min_marginal_gain_ratio", min_marginal_gain_ratio)))
 
 
 def _time_criterion(saved: Fraction) -> Criterion:

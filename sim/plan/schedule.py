@@ -120,6 +120,8 @@ def _dependents(dependencies: Sequence[Sequence[int]]) -> list[list[int]]:
 
 def critical_path_ns(service_ns: Sequence[int], dependencies: Sequence[Sequence[int]]) -> int:
     """Return the longest dependency chain of service times in ns: the span with a slot for every branch."""
+    if not any(dependencies):
+        return max(service_ns)
     return list_schedule(service_ns, dependencies, len(service_ns)).span_ns
 
 

@@ -12,7 +12,6 @@ from sim.result.decision import Decision, decide
 from sim.result.objective import MET, SloVerdict, slo_verdicts
 from sim.result.plan_result import PlanResult, plan_result
 from sim.result.summary import (
-    checks_summary,
     decision_summary,
     plan_summary,
     provenance,
@@ -99,7 +98,7 @@ class Result:
             },
             "slo": [slo_summary(verdict) for verdict in self.slo],
             "meets_slo": self.meets_slo if self.slo else None,
-            "checks": checks_summary(self.checks),
+            "checks": self.checks.summary(),
             "notes": list(self.notes),
         }
 

@@ -9,7 +9,6 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
-from sim.check import CheckReport
 from sim.plan.criteria import Criterion, Verdict
 from sim.result.decision import Decision
 from sim.result.measured_decision import MeasuredDecision
@@ -51,7 +50,7 @@ def plan_summary(plan: PlanResult) -> dict[str, Any]:
         "warmup_requests_dropped": list(plan.dropped),
         "periods": [period_summary(period) for period in plan.periods],
         "workloads": {one.name: figures_summary(one.estimates) for one in plan.workloads},
-        "checks": checks_summary(plan.checks),
+        "checks": plan.checks.summary(),
     }
 
 
@@ -72,11 +71,6 @@ def time_summary(spent: TimeSpent) -> dict[str, Any]:
             )
         ],
     }
-
-
-def checks_summary(checks: CheckReport) -> dict[str, Any]:
-    """Return what the checks of one or more runs counted."""
-    return {**asdict(checks), "requests_violated": checks.requests_violated}
 
 
 def period_summary(period: PeriodResult) -> dict[str, Any]:

@@ -31,6 +31,7 @@ PARTS: Final = {
 SERVICE, SLOTS_BUSY, OWN_CAP, LIMITS, LOST_ATTEMPTS, PAUSES, JOIN = range(len(PARTS))
 MOST_REQUESTS = 20_000
 SLOWEST = 10
+CALLS_AT_ONCE = 1_000_000
 NEVER = (1 << 63) - 1
 
 
@@ -118,7 +119,8 @@ def break_down(run: Run, requests: IntArray) -> Breakdown:
     period = int(arrival_ns.min(initial=NEVER)), int(completion_ns.max(initial=0))
     waits = [ProviderWaits(run, provider, period) for provider in range(providers_of(run))]
     if run.shared is None:
-        return Breakdown(requests, plain_parts(run, requests, waits[0]))
+        some = np.array_split(requests, 1 + len(requests) * run.given.calls_per_request // CALLS_AT_ONCE)
+        return Breakdown(requests, np.concatenate([plain_parts(run, each, waits[0]) for each in some]))
     legs = shared_legs(run.shared, requests)
     join_start_ns = run.shared.out.join_start_ns[requests]
     rows = [
@@ -143,22 +145,40 @@ def plain_parts(run: Run, requests: IntArray, wait: "ProviderWaits") -> IntArray
     )
     parts = np.zeros((len(requests), len(PARTS)), dtype=np.int64)
     parts[:, JOIN] = np.where(out.ran_parallel[requests], given.join_ns[requests], 0)
-    time_ns = out.completion_ns[requests] - parts[:, JOIN]
-    place = np.flatnonzero(time_ns > arrival_ns)
+    ended_ns = out.completion_ns[requests] - parts[:, JOIN]
+    ended_then = last_ended(start_ns, finish_ns, np.column_stack([ready_ns, ended_ns]))
+    on_the_way = np.zeros(start_ns.shape, dtype=np.bool_)
+    place = np.flatnonzero(ended_ns > arrival_ns)
+    call = ended_then[place, -1]
     while len(place):
-        # What ended then; of several calls the one that started last, as it is the one that was waited for.
-        ended = finish_ns[place] == time_ns[place, None]
-        call = np.argmax(np.where(ended, start_ns[place], -1), axis=1)
-        held_slot = (call == len(given.serial_order)) & out.ran_parallel[requests[place]]
-        part = np.where(held_slot, JOIN, SERVICE)
-        parts[place, part] += time_ns[place] - start_ns[place, call]
-        became_ready_ns, started_ns = ready_ns[place, call], start_ns[place, call]
-        full_ns = wait.all_full_ns(started_ns) - wait.all_full_ns(became_ready_ns)
-        parts[place, SLOTS_BUSY] += full_ns
-        parts[place, wait.beside_free] += started_ns - became_ready_ns - full_ns
-        time_ns[place] = became_ready_ns
-        place = place[time_ns[place] > arrival_ns[place]]
+        on_the_way[place, call] = True
+        waited = ready_ns[place, call] > arrival_ns[place]
+        place, call = place[waited], ended_then[place, call][waited]
+    row, call = np.nonzero(on_the_way)
+    held_slot = (call == len(given.serial_order)) & out.ran_parallel[requests[row]]
+    became_ready_ns, started_ns = ready_ns[row, call], start_ns[row, call]
+    np.add.at(parts, (row, np.where(held_slot, JOIN, SERVICE)), finish_ns[row, call] - started_ns)
+    full_ns = wait.all_full_ns(started_ns) - wait.all_full_ns(became_ready_ns)
+    np.add.at(parts, (row, SLOTS_BUSY), full_ns)
+    np.add.at(parts, (row, wait.beside_free), started_ns - became_ready_ns - full_ns)
     return parts
+
+
+def last_ended(start_ns: IntArray, finish_ns: IntArray, time_ns: IntArray) -> IntArray:
+    """Return the call that ended at each time (int64[requests, n]), each request's times in one sort.
+
+    Of several calls it is the one that started last, as it is the one that was waited for, ties to the first.
+    What is asked of times at which no call ended means nothing.
+    """
+    calls = start_ns.shape[1]
+    by_start = calls - 1 - np.argsort(start_ns[:, ::-1], axis=1, kind="stable")
+    times = np.concatenate([np.take_along_axis(finish_ns, by_start, axis=1), time_ns], axis=1)
+    order = np.argsort(times, axis=1, kind="stable")
+    latest = np.maximum.accumulate(np.where(order < calls, np.arange(order.shape[1]), 0), axis=1)
+    ended = np.minimum(np.take_along_axis(order, latest, axis=1), calls - 1)
+    found = np.empty_like(order)
+    np.put_along_axis(found, order, np.take_along_axis(by_start, ended, axis=1), axis=1)
+    return found[:, calls:]
 
 
 def providers_of(run: Run) -> int:

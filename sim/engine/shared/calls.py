@@ -1,5 +1,6 @@
 """Requests in flight, and the calls that wait for a slot of one provider, by what their requests hold."""
 
+from bisect import bisect_left, insort
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -46,7 +47,7 @@ class Request:
         self.user = user
         calls = workload.given.calls_per_request
         self.held = [0] * workload.providers
-        self.queued: list[list[Call]] = [[] for _ in range(workload.providers)]
+        self.queued: list[list[Entry]] = [[] for _ in range(workload.providers)]
         self.live: list[list[Call]] = [[] for _ in range(calls)]
         self.attempts = [0] * calls
         self.state = [PENDING] * calls
@@ -102,51 +103,69 @@ Entry = tuple[tuple[int, int, int, int], Call]
 
 
 class CallQueue:
-    """Waiting calls of one provider, by workload and by the slots that their request holds of it."""
+    """Waiting calls of one provider, by workload and by the slots that their request holds of it.
+
+    A request stands in the heap of those that hold as many slots as it does, with its first waiting call.
+    Where it stood before is skipped when it comes up. Only heaps in use are looked at: what requests hold
+    adds up to the provider's slots, so that they are few.
+    """
 
     def __init__(self, provider: int, calls_per_request: list[int]) -> None:
         self.provider = provider
         self.by_held: list[list[list[Entry]]] = [
             [[] for _ in range(calls + 1)] for calls in calls_per_request
         ]
+        self.in_use: list[list[int]] = [[] for _ in calls_per_request]
         self.length = 0
 
     def push(self, call: Call) -> None:
         """Queue an attempt that has just become ready."""
-        request = call.request
         self.length += 1
-        request.queued[self.provider].append(call)
-        heappush(self._heap(request), (call.key, call))
+        line, entry = call.request.queued[self.provider], (call.key, call)
+        heappush(line, entry)
+        if line[0] is entry:
+            self.holding_changed(call.request)
 
     def remove(self, call: Call) -> None:
         """Take out an attempt; its entries are dropped when they come up."""
         self.length -= 1
         call.is_queued = False
-        call.request.queued[self.provider].remove(call)
+        line = call.request.queued[self.provider]
+        if line[0][1] is call:
+            while line and not line[0][1].is_queued:
+                heappop(line)
+            self.holding_changed(call.request)
 
     def holding_changed(self, request: Request) -> None:
-        """File the request's waiting attempts under what it now holds."""
-        for call in request.queued[self.provider]:
-            heappush(self._heap(request), (call.key, call))
+        """File the request's first waiting attempt under what it now holds."""
+        line, held = request.queued[self.provider], request.held[self.provider]
+        if not line:
+            return
+        heaps = self.by_held[request.workload.index]
+        # What runs on after its request has ended, and a hedge, may hold more slots than there are calls.
+        while len(heaps) <= held:
+            heaps.append([])
+        if not heaps[held]:
+            insort(self.in_use[request.workload.index], held)
+        heappush(heaps[held], line[0])
 
     def heads(self, workload: int, cap: int) -> list[tuple[int, Entry]]:
         """Return (slots held, first entry) for each number of held slots below `cap` at which calls wait."""
-        heaps = self.by_held[workload]
-        return [
-            (held, head) for held in range(min(cap, len(heaps))) if (head := self._head(heaps[held], held))
-        ]
-
-    def _heap(self, request: Request) -> list[Entry]:
-        heaps = self.by_held[request.workload.index]
-        # What runs on after its request has ended, and a hedge, may hold more slots than there are calls.
-        while len(heaps) <= request.held[self.provider]:
-            heaps.append([])
-        return heaps[request.held[self.provider]]
+        heaps, in_use = self.by_held[workload], self.in_use[workload]
+        found = []
+        for held in in_use[: bisect_left(in_use, cap)]:
+            head = self._head(heaps[held], held)
+            if head is None:
+                in_use.remove(held)
+            else:
+                found.append((held, head))
+        return found
 
     def _head(self, heap: list[Entry], held: int) -> Entry | None:
         while heap:
             call = heap[0][1]
-            if call.is_queued and call.request.held[self.provider] == held:
+            line = call.request.queued[self.provider]
+            if call.request.held[self.provider] == held and line and line[0][1] is call:
                 return heap[0]
             heappop(heap)
         return None

@@ -5,7 +5,7 @@ on shared providers first asks for them.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from math import gcd
 from typing import Any
 
@@ -139,6 +139,7 @@ def initial_world(given: SharedInput) -> World:
         meters=meter_table(given),
         shares=share_table(given, 2 * most_calls + 2),
         calls=call_table(workloads, most_calls),
+        dependents=np.array([*dependents_of(workloads), kernels.NOBODY], dtype=np.int64),
         plans=np.array([[from_ns, *table[1:]] for from_ns, table in plans], dtype=np.int64),
         changes=np.array([*changes_of(given), (0, 0)], dtype=np.int64).T.copy(),
         service_ns=flat([one.service_ns for one in workloads]),
@@ -335,17 +336,25 @@ def meter_table(given: SharedInput) -> IntArray:
 
 
 def call_table(workloads: Sequence[WorkloadInput], most_calls: int) -> IntArray:
-    shape = (len(workloads), 2, most_calls, kernels.CALL_SIZE + most_calls)
-    table = np.full(shape, kernels.NONE, dtype=np.int64)
+    table = np.full((len(workloads), 2, most_calls, kernels.CALL_SIZE), kernels.NONE, dtype=np.int64)
+    first = 0
     for of_plans, one in zip(table, workloads, strict=True):
         for rows, graph in zip(of_plans, graphs_of(one), strict=True):
             for call, dependents in enumerate(graph.dependents):
                 rows[call, kernels.BLOCKERS] = graph.blockers[call]
-                rows[call, kernels.DEPENDENTS] = len(dependents)
-                rows[call, kernels.CALL_SIZE : kernels.CALL_SIZE + len(dependents)] = dependents
+                rows[call, kernels.DEPENDENTS_FROM] = first
+                first += len(dependents)
+                rows[call, kernels.DEPENDENTS_TO] = first
             for call in range(one.calls_per_request):
                 fill_call(rows[call], one, call)
     return table
+
+
+def dependents_of(workloads: Sequence[WorkloadInput]) -> Iterator[int]:
+    """Yield the dependents of each call of both plans' graphs, in the order of `call_table`."""
+    for one in workloads:
+        for graph in graphs_of(one):
+            yield from chain.from_iterable(graph.dependents)
 
 
 def graphs_of(one: WorkloadInput) -> tuple[Graph, Graph]:

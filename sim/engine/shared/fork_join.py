@@ -212,6 +212,8 @@ class ForkJoin:
             return True
         if workload.needs is not None:
             return request.succeeded + request.unresolved < workload.needs
+        if request.succeeded + request.unresolved == workload.given.branches:
+            return False  # none is lost
         return any(
             state == LOST and not optional
             for state, optional in zip(request.state, workload.optional, strict=False)

@@ -131,7 +131,18 @@ CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
 ) = range(38)
 
 # Columns of `World.calls`.
-BLOCKERS, DEPENDENTS, PROVIDER, OPTIONAL, TIMEOUT, HEDGE_AFTER, RESERVED_OUTPUT, PREFIX, CALL_SIZE = range(9)
+(
+    BLOCKERS,
+    DEPENDENTS_FROM,
+    DEPENDENTS_TO,
+    PROVIDER,
+    OPTIONAL,
+    TIMEOUT,
+    HEDGE_AFTER,
+    RESERVED_OUTPUT,
+    PREFIX,
+    CALL_SIZE,
+) = range(10)
 
 # Columns of `World.providers`.
 (
@@ -209,7 +220,7 @@ FAULT_SERVICE, FAULT_OUTCOME, JITTER = range(3)
 
 # Columns of `World.flight`, of a call and of a provider.
 BLOCKED_BY, BRANCH_STATE, ATTEMPTS, LIVE, OTHER, FLIGHT_SIZE = range(6)
-HELD, FIRST_WAITING = range(2)
+HELD, FIRST_WAITING, LAST_WAITING = range(3)
 
 
 class World(NamedTuple):
@@ -229,8 +240,10 @@ class World(NamedTuple):
         [providers, workloads, SHARE_SIZE + levels]; RANK counts the workloads that go first. At the end is
         the first waiting attempt of the requests that hold 0, 1, 2, ... slots.
     calls
-        [workloads, plan, most calls, CALL_SIZE + most calls] of the plans `serial` (0) and `parallel` (1); at
-        the end the calls that depend on it. A call that is not in the graph of a plan has -1 blockers.
+        [workloads, plan, most calls, CALL_SIZE] of the plans `serial` (0) and `parallel` (1). A call that is
+        not in the graph of a plan has -1 blockers.
+    dependents
+        The calls that depend on a call, one call's after another's, from its DEPENDENTS_FROM.
     plans
         [plans, slots + 1]: first the time of day from which it holds (ns), then whether a request runs in
         parallel at each fair share.
@@ -246,7 +259,7 @@ class World(NamedTuple):
         the users of a closed load's requests, in the order of `load_ns`.
     flight
         int32[requests, most calls + providers, FLIGHT_SIZE]: a request's calls, of which LIVE and OTHER are
-        the attempts under way, then what it holds of each provider, and its FIRST_WAITING attempt there.
+        the attempts under way, then what it holds of each provider, and its first and last waiting attempts.
     attempts
         [ATTEMPT_ROWS, room], in the order in which they are made; ENDED_LIST has them in the order in which
         they end, OVER_LIST those of calls that are answered or have failed at this instant.
@@ -265,6 +278,7 @@ class World(NamedTuple):
     meters: IntArray
     shares: IntArray
     calls: IntArray
+    dependents: IntArray
     plans: IntArray
     changes: IntArray
     service_ns: IntArray
@@ -786,10 +800,11 @@ def lose(world: World, number: Int, call: Int) -> None:
         node = world.calls[index, 1, world.state[STATE_SIZE + lost]]
         world.flight[number, world.state[STATE_SIZE + lost], BRANCH_STATE] = LOST
         world.requests[OPEN_COUNT, number] -= 1
-        for at in range(node[DEPENDENTS]):
-            if world.flight[number, node[CALL_SIZE + at], BRANCH_STATE] == PENDING:
-                world.flight[number, node[CALL_SIZE + at], BRANCH_STATE] = LOST
-                world.state[STATE_SIZE + lost] = node[CALL_SIZE + at]
+        for at in range(node[DEPENDENTS_FROM], node[DEPENDENTS_TO]):
+            dependent = world.dependents[at]
+            if world.flight[number, dependent, BRANCH_STATE] == PENDING:
+                world.flight[number, dependent, BRANCH_STATE] = LOST
+                world.state[STATE_SIZE + lost] = dependent
                 lost += 1
 
 
@@ -815,8 +830,8 @@ def unblock_dependents(world: World, number: Int, call: Int) -> None:
     while passed:
         passed -= 1
         node = world.calls[index, parallel, world.state[STATE_SIZE + passed]]
-        for at in range(node[DEPENDENTS]):
-            dependent = node[CALL_SIZE + at]
+        for at in range(node[DEPENDENTS_FROM], node[DEPENDENTS_TO]):
+            dependent = world.dependents[at]
             world.flight[number, dependent, BLOCKED_BY] -= 1
             if world.flight[number, dependent, BLOCKED_BY] == 0:
                 if world.flight[number, dependent, BRANCH_STATE] == LOST:
@@ -836,6 +851,8 @@ def is_hopeless(world: World, number: Int) -> Bool:
     needs = world.workloads[index, NEEDS]
     if needs != NONE:
         return done + left < needs
+    if done + left == world.workloads[index, BRANCHES]:
+        return False  # none is lost
     for call in range(world.workloads[index, BRANCHES]):
         is_lost = world.flight[number, call, BRANCH_STATE] == LOST
         if is_lost and not world.calls[index, 1, call, OPTIONAL]:
@@ -1226,12 +1243,19 @@ def queue(world: World, provider: Int, attempt: Int) -> None:
     if first == NOBODY or precedes(attempts, attempt, first):
         attempts[HIT, attempt] = first
         represent(world, provider, number, first, attempt)
+        if first == NOBODY:
+            world.flight[number, place, LAST_WAITING] = attempt
         return
-    before = first
+    # It is mostly the last; only beside others that are ready at the same instant it may not be.
+    before = np.int64(world.flight[number, place, LAST_WAITING])
+    if precedes(attempts, attempt, before):
+        before = first
     while attempts[HIT, before] != NOBODY and precedes(attempts, attempts[HIT, before], attempt):
         before = attempts[HIT, before]
     attempts[HIT, attempt] = attempts[HIT, before]
     attempts[HIT, before] = attempt
+    if attempts[HIT, attempt] == NOBODY:
+        world.flight[number, place, LAST_WAITING] = attempt
 
 
 @helper
@@ -1249,6 +1273,8 @@ def unqueue(world: World, provider: Int, attempt: Int) -> None:
     while attempts[HIT, before] != attempt:
         before = attempts[HIT, before]
     attempts[HIT, before] = attempts[HIT, attempt]
+    if attempts[HIT, before] == NOBODY:
+        world.flight[number, place, LAST_WAITING] = before
 
 
 @helper

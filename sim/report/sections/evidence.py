@@ -144,6 +144,6 @@ def check_row(result: Result, plan: PlanResult) -> tuple[Cell, ...]:
         Cell(f"{report.requests_bounded:,}"),
         Cell(f"{report.requests_violated:,}", "bad" if report.requests_violated else "good"),
         Cell(f"{report.calls_conserved:,}"),
-        Cell(f"{report.isolated_replays:,}"),
+        Cell(report.replays_words),
         Cell(trimmed(report.active_integral_ns / NS_PER_S, 3)),
     )
