@@ -81,8 +81,9 @@ CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
     ANSWERED,
     COMPLETED,
     DISPATCHING,
+    EXHAUSTED,
     STATE_SIZE,
-) = range(12)
+) = range(13)
 
 # Columns of `World.workloads`.
 (
@@ -446,6 +447,7 @@ def arrive(world: World) -> Int:
         if one[IS_CLOSED]:
             if one[RETURNED]:
                 if not issue_returned(world, one):
+                    world.state[EXHAUSTED] = index
                     return DRAWS_EXHAUSTED
                 outcome = UNFINISHED
         else:
