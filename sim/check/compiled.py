@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sim.check import kernels
+from sim.check.issued import NEVER, Issued, first_misissued
 from sim.check.kernels import Graph, Queue, Tables, Walk
 from sim.engine import EngineInput, EngineOutput, OpenArrivals
 from sim.plan.schedule import serial_order
@@ -59,25 +60,25 @@ def verdict(given: EngineInput, out: EngineOutput) -> Verdict:
 
 def first_early(given: EngineInput, out: EngineOutput) -> int | None:
     """Return the first request that is missing, or did not arrive when the load has it, or None."""
-    load, last = given.load, max(0, out.requests - 1)
-    if isinstance(load, OpenArrivals):
-        if out.requests != len(load.arrival_ns):
-            return last
-        other = out.arrival_ns != load.arrival_ns
-        return int(np.argmax(other)) if other.any() else None
-    if load.end_ns is None and out.requests != len(load.think_ns):
-        return last
-    most = max(users for _, users in load.steps)
-    stranger = (out.user < 0) | (out.user >= most)
+    load = given.load
+    if isinstance(load, OpenArrivals) or len(load.steps) > 1 or out.requests > load.requests:
+        at_dispatch = np.zeros(out.requests, dtype=np.bool_)
+        found = first_misissued(load, Issued(out.user, out.arrival_ns, out.completion_ns, at_dispatch))
+        return None if found is None else found.request
+    users = load.steps[0][1]
+    stranger = (out.user < 0) | (out.user >= users)
     if stranger.any():
         return int(np.argmax(stranger))
+    end_ns = NEVER if load.end_ns is None else load.end_ns
+    all_issued = load.end_ns is None and out.requests == load.requests
     early = kernels.first_early(
         plain(out.arrival_ns),
         plain(out.completion_ns),
         plain(out.user),
         plain(load.think_ns),
-        np.array([at_ns for at_ns, _ in load.steps], dtype=np.int64),
-        np.full(most, kernels.NOBODY, dtype=np.int64),
+        np.full(users, kernels.NOBODY, dtype=np.int64),
+        end_ns,
+        int(out.arrival_ns[-1]) if all_issued else end_ns,
     )
     return None if early == kernels.NOBODY else int(early)
 

@@ -11,9 +11,10 @@ import numpy as np
 
 from sim.check.grants import walk_instants
 from sim.check.history import violation
+from sim.check.issued import Issued, first_misissued
 from sim.check.timeline import Timeline
 from sim.contract.plain import BoolArray
-from sim.engine import NO_CALL, ClosedUsers, EngineInput, EngineOutput, OpenArrivals
+from sim.engine import NO_CALL, EngineInput, EngineOutput
 from sim.units import IntArray
 
 
@@ -25,6 +26,8 @@ def check_conservation(given: EngineInput, out: EngineOutput, line: Timeline) ->
     CheckError
         Naming the first rule broken, with the history of the request it was broken for.
     """
+    if out.requests > given.load.requests:  # there are no draws to hold the others against
+        check_issued(given, out)
     for rule, broken in table_rules(given, out, line):
         rows = broken.reshape(out.requests, -1).any(axis=1)
         if rows.any():
@@ -96,35 +99,14 @@ def double_booked(given: EngineInput, out: EngineOutput) -> BoolArray:
 
 
 def check_issued(given: EngineInput, out: EngineOutput) -> None:
-    """Hold the arrivals against the load: every request it asks for, when it asks for it."""
-    load = given.load
-    if isinstance(load, OpenArrivals):
-        due_ns, asked = load.arrival_ns, len(load.arrival_ns)
-    else:
-        due_ns, asked = out.arrival_ns, out.requests if load.end_ns is not None else len(load.think_ns)
-    if out.requests != asked:
-        last = max(0, out.requests - 1)
-        raise violation(given, out, last, f"conservation: {out.requests} requests issued of {asked}")
-    early = out.arrival_ns != due_ns
-    if isinstance(load, ClosedUsers):
-        most = max(users for _, users in load.steps)
-        early = returned_early(load, out) | (out.user < 0) | (out.user >= most)
-    if early.any():
-        request = int(np.argmax(early))
-        raise violation(given, out, request, f"conservation: request {request} did not arrive when due")
+    """Hold the arrivals against the load: every request it asks for, when it asks for it.
 
-
-def returned_early(load: ClosedUsers, out: EngineOutput) -> BoolArray:
-    """Return which requests did not arrive when their user was due back.
-
-    With one step that is the completion before plus the think time after it. When the number of users
-    changes, a user may instead come with a step; never before its request before is complete.
+    Raises
+    ------
+    CheckError
+        A request came when none was due, or is missing.
     """
-    order = np.lexsort((out.arrival_ns, out.user))
-    later, earlier = order[1:], order[:-1]
-    again = out.user[later] == out.user[earlier]
-    due_ns, before_ns = np.zeros((2, out.requests), dtype=np.int64)
-    due_ns[later] = np.where(again, (out.completion_ns + load.think_ns[: out.requests])[earlier], 0)
-    before_ns[later] = np.where(again, out.completion_ns[earlier], 0)
-    came_with_step = np.isin(out.arrival_ns, [at_ns for at_ns, _ in load.steps[1:]])
-    return np.asarray((out.arrival_ns != due_ns) & ~(came_with_step & (out.arrival_ns >= before_ns)))
+    at_dispatch = np.zeros(out.requests, dtype=np.bool_)  # nothing is rejected
+    found = first_misissued(given.load, Issued(out.user, out.arrival_ns, out.completion_ns, at_dispatch))
+    if found is not None:
+        raise violation(given, out, found.request, f"conservation: {found.what}")

@@ -23,7 +23,8 @@ def request_history(out: EngineOutput, request: int) -> str:
 def violation(given: EngineInput, out: EngineOutput, request: int, what: str) -> CheckError:
     """Return the error that names the broken check and tells the request's history."""
     run = f"{out.engine} engine, {given.slots} slots, {given.allocation}"
-    return CheckError(f"check violated ({run}): {what}\n{request_history(out, request)}")
+    story = request_history(out, request) if 0 <= request < out.requests else "there is no request"
+    return CheckError(f"check violated ({run}): {what}\n{story}")
 
 
 def _ms(time_ns: int) -> str:

@@ -535,30 +535,28 @@ def first_early(
     completion_ns: IntArray,
     user: IntArray,
     think_ns: IntArray,
-    step_ns: IntArray,
     latest: IntArray,
+    end_ns: int,
+    owed_until_ns: int,
 ) -> int:
     """Return the first request that did not arrive when its user was due back, or NOBODY.
 
-    `latest` (one element per user, NOBODY at first) is for the user's request before. A user may also come
-    with a step, but never before its request before is complete.
+    All users come at 0 and stay. `latest` (one element per user, NOBODY at first) is for the user's request
+    before. Nothing is issued from `end_ns` on, and no user owes a request that was due before
+    `owed_until_ns`; the last request stands for one that is owed.
     """
     for number in range(len(arrival_ns)):
         if number and arrival_ns[number] < arrival_ns[number - 1]:
             return number
         before = latest[user[number]]
         latest[user[number]] = number
-        due, soonest = 0, 0
-        if before != NOBODY:
-            soonest = completion_ns[before]
-            due = soonest + think_ns[before]
-        if arrival_ns[number] == due:
-            continue
-        came_with_step = False
-        for step in range(1, len(step_ns)):
-            came_with_step |= step_ns[step] == arrival_ns[number]
-        if not came_with_step or arrival_ns[number] < soonest:
+        due = 0 if before == NOBODY else completion_ns[before] + think_ns[before]
+        if arrival_ns[number] != due or due >= end_ns:
             return number
+    for before in latest:
+        due = 0 if before == NOBODY else completion_ns[before] + think_ns[before]
+        if due < owed_until_ns:
+            return len(arrival_ns) - 1
     return NOBODY
 
 

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from sim.check.conservation import check_conservation
+from sim.check.conservation import check_conservation, check_issued
 from sim.check.history import violation
 from sim.check.list_scheduler import ListSchedulerCounts, check_list_scheduler
 from sim.check.little import check_little
@@ -78,6 +78,8 @@ def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
         The first rule broken, with the history of the request it was broken for.
     """
     if out.requests == 0:
+        check_issued(given, out)
+        check_little(given, out)
         return CheckReport()
     counts = (check_large if Tally.is_many(out.slot.size) else check_tables)(given, out)
     replays = check_isolated_replay(given, run)

@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from sim.check.issued import Issued, first_misissued
 from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
 from sim.check.replay import check_isolated_replay
 from sim.check.report import CheckReport, Tally
@@ -18,6 +19,7 @@ from sim.contract.plain import BoolArray
 from sim.contract.run import (
     CANCELLED,
     DEGRADED,
+    FAILED,
     NEVER_NS,
     NO_SLOT,
     OK,
@@ -49,10 +51,14 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
     CheckError
         The first rule broken.
     """
-    if len(out.arrival_ns) == 0:
-        return CheckReport()
     check_leaks(out)
     check_references(given, out)
+    for index in range(len(given.workloads)):
+        check_issued(given, out, index)
+    if len(out.arrival_ns) == 0:
+        for index in range(len(given.workloads)):
+            check_little(out, index, np.zeros(0, dtype=np.int64))
+        return CheckReport()
     check_rules(out, table_rules(given, out))
     line = shared_timeline(given, out)
     unplanned = wrong_plans(given, out, line)
@@ -102,6 +108,8 @@ def check_grants(given: SharedInput, out: SharedOutput, line: SharedTimeline) ->
 
 def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:
     """Replay a workload's first request alone, without faults; see `sim.check.replay`."""
+    if workload.load.requests == 0:
+        return 0
     alone = EngineInput(
         slots=1,
         allocation="fifo",
@@ -112,7 +120,7 @@ def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:
         runs_parallel_at=workload.runs_parallel_at,
         load=OpenArrivals(np.zeros(1, dtype=np.int64)),
     )
-    return check_isolated_replay(alone, partial(run_plain, run)) if len(workload.join_ns) else 0
+    return check_isolated_replay(alone, partial(run_plain, run))
 
 
 def run_plain(run: SharedRun, given: EngineInput) -> EngineOutput:
@@ -137,6 +145,23 @@ def check_references(given: SharedInput, out: SharedOutput) -> None:
     number = out.attempts.number
     if ((number < 0) | (number >= len(out.arrival_ns))).any():
         raise CheckError("conservation: an attempt is of no request")
+
+
+def check_issued(given: SharedInput, out: SharedOutput, index: int) -> None:
+    """Make sure that a workload issued what its load asks for, numbered as its draws are."""
+    mine = np.flatnonzero(out.workload == index)
+    shuffled = out.position[mine] != np.arange(len(mine))
+    if shuffled.any():
+        raise shared_violation(out, int(mine[np.argmax(shuffled)]), "is not in the order of its draws")
+    attempts = out.attempts
+    rejected = attempts.outcome == REJECTED
+    rejected &= attempts.finish_ns == out.completion_ns[attempts.number]
+    at_dispatch = per_request(out, rejected) & (out.outcome == FAILED)
+    issued = Issued(out.user[mine], out.arrival_ns[mine], out.completion_ns[mine], at_dispatch[mine])
+    found = first_misissued(given.workloads[index].load, issued)
+    if found is not None:
+        what = f"workload {index}: {found.what}"
+        raise shared_error(out, what, int(mine[found.request]) if len(mine) else None)
 
 
 def table_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, BoolArray]]:
@@ -264,10 +289,7 @@ def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
 def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, index: int) -> int:
     """Hold one workload's latencies against its attempts, and Little's law; return how many were exact."""
     workload, mine = given.workloads[index], np.flatnonzero(out.workload == index)
-    total_ns = sum_exact(out.latency_ns[mine])
-    if total_ns != out.active_integral_ns[index]:
-        what = f"active x time is {out.active_integral_ns[index]} ns, the latencies sum to {total_ns} ns"
-        raise CheckError(f"Little's law of workload {index}: {what}")
+    check_little(out, index, mine)
     calls = successful_calls(given, out, index)
     check_bound(workload, out, mine, calls)
     simple = mine[is_simple(given, out, index)[mine]]
@@ -286,6 +308,14 @@ def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, 
         load=OpenArrivals(out.arrival_ns[simple]),
     )
     return check_list_scheduler(alone, view_of(out, simple, calls), caps).exact
+
+
+def check_little(out: SharedOutput, index: int, mine: IntArray) -> None:
+    """Hold what the engine summed of one workload as it went against the latencies of its requests."""
+    total_ns = sum_exact(out.latency_ns[mine])
+    if total_ns != out.active_integral_ns[index]:
+        what = f"active x time is {out.active_integral_ns[index]} ns, the latencies sum to {total_ns} ns"
+        raise CheckError(f"Little's law of workload {index}: {what}")
 
 
 Calls = tuple[IntArray, IntArray, IntArray, IntArray]
@@ -363,11 +393,21 @@ def check_bound(workload: WorkloadInput, out: SharedOutput, mine: IntArray, call
 
 def shared_violation(out: SharedOutput, request: int, what: str) -> CheckError:
     """Return the error for a request, with everything that happened to it."""
+    return shared_error(out, f"request {request} {what}", request)
+
+
+def shared_error(out: SharedOutput, what: str, request: int | None) -> CheckError:
+    """Return the error for what is wrong, with everything that happened to a request."""
+    lines = [f"check violated ({out.engine} engine): {what}"]
+    return CheckError("\n".join(lines if request is None else lines + history(out, request)))
+
+
+def history(out: SharedOutput, request: int) -> list[str]:
+    """Return one line for the request, and one for each of its attempts."""
     attempts = out.attempts
-    lines = [f"check violated ({out.engine} engine): request {request} {what}"]
-    lines.append(f"  arrived at {out.arrival_ns[request]} ns, answered at {out.completion_ns[request]} ns")
+    lines = [f"  arrived at {out.arrival_ns[request]} ns, answered at {out.completion_ns[request]} ns"]
     for row in np.flatnonzero(attempts.number == request).tolist():
         times = f"ready {attempts.ready_ns[row]}, started {attempts.start_ns[row]}"
         ended = f"ended {attempts.finish_ns[row]} ns on slot {attempts.slot[row]}"
         lines.append(f"  attempt {attempts.attempt[row]} at call {attempts.call[row]}: {times}, {ended}")
-    return CheckError("\n".join(lines))
+    return lines

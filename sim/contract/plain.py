@@ -7,10 +7,12 @@ that follow the order of events in ARCHITECTURE.md must agree to the last nanose
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from sim.errors import ArgumentError
 from sim.units import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -23,7 +25,40 @@ ALLOCATIONS = ("fair_share", "fifo", "max_min")
 
 
 class DrawsExhaustedError(Exception):
-    """The load outlasted the arrays: draw more (the first ones stay the same) and run again."""
+    """The load of a workload outlasted its arrays: draw more for it (the first stay the same), run again.
+
+    `workload` is its index among the workloads of the run.
+    """
+
+    def __init__(self, workload: int = 0) -> None:
+        super().__init__(workload)
+        self.workload = workload
+
+
+def check_shape(name: str, array: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Refuse an array that is not drawn for the requests of its load: engines index it unseen.
+
+    Raises
+    ------
+    ArgumentError
+        Its shape is another.
+    """
+    if array.shape != shape:
+        raise ArgumentError(
+            name, f"must have the shape {shape}, by its workload's load and calls", array.shape
+        )
+
+
+def check_table(name: str, table: BoolArray, most_slots: int) -> None:
+    """Refuse a table of plans without an element for each fair share that there can be.
+
+    Raises
+    ------
+    ArgumentError
+        It is too short.
+    """
+    if len(table) <= most_slots:
+        raise ArgumentError(name, f"must have an element for each share up to {most_slots}", len(table))
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +66,11 @@ class OpenArrivals:
     """Requests that arrive whatever happens; `arrival_ns` (int64, one each) never decreases."""
 
     arrival_ns: IntArray
+
+    @property
+    def requests(self) -> int:
+        """How many requests arrive."""
+        return len(self.arrival_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +85,11 @@ class ClosedUsers:
     steps: tuple[tuple[int, int], ...]
     think_ns: IntArray
     end_ns: int | None = None
+
+    @property
+    def requests(self) -> int:
+        """How many requests can be issued before the elements run out."""
+        return len(self.think_ns)
 
 
 @dataclass(frozen=True)
@@ -69,7 +114,12 @@ class EngineInput:
     max_degree
         The most slots that one request may hold, whatever the allocation would let it.
     load
-        Open arrivals or closed users.
+        Open arrivals or closed users. It says how many requests there are: what is drawn must be for as many.
+
+    Raises
+    ------
+    ArgumentError
+        An array is not as long as that.
     """
 
     slots: int
@@ -81,6 +131,11 @@ class EngineInput:
     runs_parallel_at: BoolArray
     load: OpenArrivals | ClosedUsers
     max_degree: int | None = None
+
+    def __post_init__(self) -> None:
+        check_shape("service_ns", self.service_ns, (self.load.requests, self.calls_per_request))
+        check_shape("join_ns", self.join_ns, (self.load.requests,))
+        check_table("runs_parallel_at", self.runs_parallel_at, self.slots)
 
     @property
     def calls_per_request(self) -> int:

@@ -4,13 +4,22 @@
 that can go wrong. The order of events within an instant is the same, and written down in ARCHITECTURE.md.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sim.contract.plain import BoolArray, ClosedUsers, EngineInput, OpenArrivals
+from sim.contract.plain import (
+    BoolArray,
+    ClosedUsers,
+    EngineInput,
+    OpenArrivals,
+    check_shape,
+    check_table,
+)
 from sim.units import NS_PER_S, IntArray
 
 ALLOCATIONS = ("fair_share", "fifo", "max_min", "priority", "weighted")
@@ -221,7 +230,8 @@ class WorkloadInput:
         at the providers that its branches call, `slots` the most of any provider at any time. All true is
         the plan `parallel`, all false is `serial`, a mixture is `adaptive`. Element 0 is never read.
     load
-        Open arrivals or closed users.
+        Open arrivals or closed users. It says how many requests there are: all that is drawn must be for as
+        many.
     daily_plans
         Tables that take the place of `runs_parallel_at` by the hour of the day; None where the hour does not
         matter.
@@ -271,10 +281,25 @@ class WorkloadInput:
 
 @dataclass(frozen=True)
 class SharedInput:
-    """One run: workloads in order, and the providers whose slots they borrow."""
+    """One run: workloads in order, and the providers whose slots they borrow.
+
+    Raises
+    ------
+    ArgumentError
+        An array of a workload is not as long as that workload's load and calls have it.
+    """
 
     workloads: tuple[WorkloadInput, ...]
     providers: tuple[ProviderInput, ...]
+
+    def __post_init__(self) -> None:
+        for index, one in enumerate(self.workloads):
+            for name, array, shape in drawn_shapes(one):
+                check_shape(f"workloads[{index}].{name}", array, shape)
+            used = {one.provider_of(call) for call in range(one.calls_per_request)}
+            most_slots = min(self.providers[provider].most_slots for provider in used)
+            for name, table in plan_tables(one):
+                check_table(f"workloads[{index}].{name}", table, most_slots)
 
 
 @dataclass(frozen=True)
@@ -346,6 +371,29 @@ class SharedOutput:
     def latency_ns(self) -> IntArray:
         """int64[requests]: completion - arrival, whatever the outcome."""
         return self.completion_ns - self.arrival_ns
+
+
+def drawn_shapes(one: WorkloadInput) -> Iterator[tuple[str, npt.NDArray[Any], tuple[int, ...]]]:
+    """Yield (name, array, the shape that it must have) of everything that is drawn for a workload."""
+    requests = (one.load.requests,)
+    calls = (*requests, one.calls_per_request)
+    yield "service_ns", one.service_ns, calls
+    yield "join_ns", one.join_ns, requests
+    if one.faults is not None:
+        attempts = (*calls, one.faults.most_attempts)
+        for name in ("outcome", "service_ns", "jitter_ppm"):
+            yield f"faults.{name}", getattr(one.faults, name), attempts
+    if one.tokens is not None:
+        for name in ("input", "output", "first_token_ns"):
+            yield f"tokens.{name}", getattr(one.tokens, name), calls
+
+
+def plan_tables(one: WorkloadInput) -> Iterator[tuple[str, BoolArray]]:
+    """Yield (name, table) of every table of plans that a workload may look at."""
+    yield "runs_parallel_at", one.runs_parallel_at
+    if one.daily_plans is not None:
+        for place, (_, table) in enumerate(one.daily_plans.tables):
+            yield f"daily_plans.tables[{place}]", table
 
 
 def shared_input(given: EngineInput) -> SharedInput:

@@ -13,6 +13,7 @@ import numpy as np
 
 from sim.draws.arrivals import open_arrivals_ns, rate_arrivals_ns
 from sim.draws.streams import Streams
+from sim.errors import ArgumentError
 from sim.plan.schedule import join_overhead_ms, schedule_plan
 from sim.scenario import Scenario
 from sim.scenario.distribution import Distribution, TokenDuration, TraceColumn, TraceTokens
@@ -50,7 +51,14 @@ def draw(scenario: Scenario, replication: int, requests: int | None = None) -> D
 
     `requests` says how many where the load does not: the users of `steps` issue as many as their answers
     allow, so that a run may ask for more than were expected.
+
+    Raises
+    ------
+    ArgumentError
+        A number is given for a load that has its own.
     """
+    if requests is not None and states_its_requests(scenario):
+        raise ArgumentError("requests", f"must be left out for the load {scenario.load.kind}", requests)
     streams = Streams(scenario.experiment.seed, replication, scenario.part_name)
     arrival_ns = draw_arrivals(scenario, streams)
     count = requests or (expected_requests(scenario) if arrival_ns is None else len(arrival_ns))
@@ -61,6 +69,11 @@ def draw(scenario: Scenario, replication: int, requests: int | None = None) -> D
         think_ns=draw_think(scenario, streams, count),
         arrival_ns=arrival_ns,
     )
+
+
+def states_its_requests(scenario: Scenario) -> bool:
+    """Return whether the load alone says how many requests there are, whatever the answers take."""
+    return not (isinstance(scenario.load, StepsLoad) and scenario.load.is_closed)
 
 
 def draw_arrivals(scenario: Scenario, streams: Streams) -> IntArray | None:

@@ -37,9 +37,10 @@ AWAY, THINKING, BUSY = "away", "thinking", "busy"
 class ClosedSource:
     """Users who issue, wait, think and issue again, and whose number may change at given instants."""
 
-    def __init__(self, env: Clock, load: ClosedUsers, issue: Issue) -> None:
+    def __init__(self, env: Clock, load: ClosedUsers, issue: Issue, workload: int = 0) -> None:
         self.env = env
         self.load = load
+        self.workload = workload
         self.issue = issue
         self.think_ns = load.think_ns.tolist()
         self.state = [AWAY] * max(users for _, users in load.steps)
@@ -108,4 +109,4 @@ class ClosedSource:
             return True
         if end_ns is None:
             return False
-        raise DrawsExhaustedError
+        raise DrawsExhaustedError(self.workload)

@@ -1,5 +1,6 @@
 """One plan, one replication, on providers that are shared, limited, failing or cached."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from sim.check import CheckReport
@@ -54,24 +55,29 @@ def simulate_shared(
     CheckError
         The result contradicts a check.
     """
-    requests: int | None = None
+    requests: dict[int, int] = {}
     while True:
         given = shared_input_of(scenario, plan, replication, requests)
         try:
             out = engine(given, progress)
             break
-        except DrawsExhaustedError:
-            requests = 2 * max(len(workload.join_ns) for workload in given.workloads)
+        except DrawsExhaustedError as error:
+            requests[error.workload] = 2 * given.workloads[error.workload].load.requests
     return SharedRun(given, out, check_shared(given, out, engine))
 
 
 def shared_input_of(
-    scenario: Scenario, plan: PlanChoice, replication: int, requests: int | None = None
+    scenario: Scenario, plan: PlanChoice, replication: int, requests: Mapping[int, int] | None = None
 ) -> SharedInput:
-    """Return what the engine needs to run a scenario's workloads on its providers."""
+    """Return what the engine needs to run a scenario's workloads on its providers.
+
+    `requests` says how many to draw for workloads, by their index, that outlasted what was expected.
+    """
+    counts = requests or {}
     providers = tuple(provider_input(scenario, name) for name in scenario.providers)
     workloads = (
-        workload_input(part, part.fixed_plan or plan, replication, requests) for part in scenario.parts
+        workload_input(part, part.fixed_plan or plan, replication, counts.get(index))
+        for index, part in enumerate(scenario.parts)
     )
     return SharedInput(tuple(workloads), providers)
 

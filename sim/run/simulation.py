@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.check import CheckReport, check_run
+from sim.contract.run import WorkloadInput
 from sim.draws.drawing import draw
 from sim.draws.engine_input import engine_input
 from sim.engine import DrawsExhaustedError, Engine, EngineInput, EngineOutput, Progress, SharedEngine
@@ -76,13 +77,13 @@ def simulate_once(
     CheckError
         The result contradicts a check.
     """
-    draws = draw(scenario, replication)
     if not scenario.is_plain:
         shared = simulate_shared(scenario, plan, replication, progress, shared_engine)
-        given = engine_input(scenario, plan, draws)
+        given = first_alone(scenario, shared.given.workloads[0])
         return Run(
             plan.label, replication, given, merged_view(shared.given, shared.out), shared.checks, shared
         )
+    draws = draw(scenario, replication)
     while True:
         given = engine_input(scenario, plan, draws)
         try:
@@ -92,3 +93,18 @@ def simulate_once(
             draws = draw(scenario, replication, 2 * len(draws.join_ns))
     checks = check_run(given, out, engine)
     return Run(plan.label, replication, given, out, checks)
+
+
+def first_alone(scenario: Scenario, first: WorkloadInput) -> EngineInput:
+    """Return the first workload of a run on shared providers, with the draws of that run, as if alone."""
+    return EngineInput(
+        slots=scenario.provider.concurrency,
+        allocation=scenario.provider.allocation,
+        service_ns=first.service_ns,
+        join_ns=first.join_ns,
+        dependencies=first.dependencies,
+        serial_order=first.serial_order,
+        runs_parallel_at=first.runs_parallel_at,
+        load=first.load,
+        max_degree=first.max_degree,
+    )

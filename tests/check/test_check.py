@@ -19,7 +19,7 @@ from sim.engine.provider import Provider
 from sim.engine.simpy_model import Model
 from sim.errors import CheckError
 from sim.plan.schedule import list_schedule
-from tests.engine_inputs import arriving, closed, engine_input, ms
+from tests.engine_inputs import arriving, closed, engine_input
 from tests.strategies import dependency_graphs, engine_inputs
 
 CONTENDED = engine_input(closed(7, 70, think_ms=3), [[30, 20], [10, 40]] * 35, slots=4, join_ms=5)
@@ -216,7 +216,7 @@ def test_sums_beyond_int64_are_exact() -> None:
 
 
 def test_an_empty_run_has_nothing_to_check() -> None:
-    empty = engine_input(arriving(), ms([[1, 1]]).tolist())
+    empty = engine_input(arriving(), [1, 1])
     assert check_run(empty, run(empty), run) == CheckReport()
 
 

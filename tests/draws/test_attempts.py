@@ -43,14 +43,14 @@ def shaken(*more: str) -> Scenario:
     return load_scenario(PEAK, (FAULTS, *TIMEOUTS, RETRY, *more))
 
 
-def faults_of(scenario: Scenario, requests: int | None = None) -> Faults:
-    faults = draw_faults(scenario, streams_of(scenario), draw(scenario, 0, requests))
+def faults_of(scenario: Scenario) -> Faults:
+    faults = draw_faults(scenario, streams_of(scenario), draw(scenario, 0))
     assert faults is not None
     return faults
 
 
-def tokens_of(scenario: Scenario, requests: int | None = None) -> Tokens:
-    tokens = draw_tokens(scenario, streams_of(scenario), draw(scenario, 0, requests))
+def tokens_of(scenario: Scenario) -> Tokens:
+    tokens = draw_tokens(scenario, streams_of(scenario), draw(scenario, 0))
     assert tokens is not None
     return tokens
 
@@ -91,11 +91,10 @@ def test_values_of_a_traces_row_stay_the_same_in_every_attempt() -> None:
 
 
 def test_asking_for_more_requests_leaves_the_first_ones_as_they_were() -> None:
-    few, many = faults_of(shaken(), 50), faults_of(shaken(), 400)
+    few, many = faults_of(shaken("load.requests=50")), faults_of(shaken("load.requests=400"))
     for name in ("outcome", "service_ns", "jitter_ppm"):
         np.testing.assert_array_equal(getattr(few, name), getattr(many, name)[:50])
-    scenario = shaken(*TOKENS)
-    few_tokens, many_tokens = tokens_of(scenario, 50), tokens_of(scenario, 400)
+    few_tokens, many_tokens = (tokens_of(shaken(*TOKENS, f"load.requests={count}")) for count in (50, 400))
     for name in ("input", "output", "first_token_ns"):
         np.testing.assert_array_equal(getattr(few_tokens, name), getattr(many_tokens, name)[:50])
 
@@ -109,7 +108,7 @@ def test_more_attempts_leave_the_first_ones_as_they_were() -> None:
 
 @pytest.mark.parametrize(("outcome", "odds"), [(SERVER_ERROR, 0.2), (RATE_LIMITED, 0.1), (TIMED_OUT, 0.05)])
 def test_causes_have_their_odds_in_every_attempt(outcome: int, odds: float) -> None:
-    shares = (faults_of(shaken(), 20_000).outcome == outcome).mean(axis=0)
+    shares = (faults_of(shaken("load.requests=20000")).outcome == outcome).mean(axis=0)
     margin = 4 * (odds * (1 - odds) / 20_000) ** 0.5
     assert shares.shape == (2, 3)
     assert np.all(np.abs(shares - odds) < margin), ATTEMPT_OUTCOMES[outcome]

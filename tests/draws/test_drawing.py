@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from sim.draws.drawing import draw, draw_arrivals, draw_values, expected_requests, is_closed, is_deterministic
 from sim.draws.streams import Streams
+from sim.errors import ArgumentError
 from sim.scenario import Scenario, load_scenario
 from sim.scenario.distribution import Constant
 from sim.units import ms_array_to_ns
@@ -57,8 +58,10 @@ def random_sample(
 @settings(max_examples=40, deadline=None)
 @given(st.sampled_from(EVERY_DURATION), st.integers(1, 40), st.integers(1, 2_000))
 def test_every_duration_is_prefix_stable(duration: Any, few: int, more: int) -> None:
-    scenario = one_call(closed_load(think_time_ms=exponential(7)), duration)
-    short, long = draw(scenario, 3, few), draw(scenario, 3, few + more)
+    short, long = (
+        draw(one_call(closed_load(requests=count, think_time_ms=exponential(7)), duration), 3)
+        for count in (few, few + more)
+    )
     assert short.service_ns.tolist() == long.service_ns[:few].tolist()
     assert short.join_ns.tolist() == long.join_ns[:few].tolist()
     assert short.think_ns.tolist() == long.think_ns[:few].tolist()
@@ -257,3 +260,19 @@ def test_a_draw_may_be_taken_from_elsewhere() -> None:
     scenario = sample()
     values = draw_values(scenario, Constant(3.0), Streams(1, 0, "w"), 2, "join")
     assert values.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "load", [closed_load(), open_load(), {"kind": "open", "rate_per_s": 9, "duration_s": 9}]
+)
+def test_no_number_of_requests_is_imposed_on_a_load_that_has_its_own(load: dict[str, Any]) -> None:
+    with pytest.raises(ArgumentError) as error:
+        draw(sample(load), 0, 7)
+    assert str(error.value) == f"requests must be left out for the load {load['kind']} (got 7)"
+
+
+def test_users_that_come_and_go_issue_as_many_as_they_are_drawn_for() -> None:
+    load = {**STEPS, "steps": [{"at_s": 0, "active_requests": 2}]}
+    few, many = (draw(random_sample(load), 0, count) for count in (7, 9))
+    assert few.service_ns.tolist() == many.service_ns[:7].tolist()
+    assert (few.think_ns.tolist(), many.think_ns.tolist()) == ([0] * 7, [0] * 9)

@@ -80,7 +80,7 @@ def run_shared(given: SharedInput, progress: Progress | None = None) -> SharedOu
         if status == kernels.FINISHED:
             return output(world)
         if status == kernels.DRAWS_EXHAUSTED:
-            raise DrawsExhaustedError
+            raise DrawsExhaustedError(int(world.state[kernels.EXHAUSTED]))
         if status == kernels.NEEDS_ROOM:
             world = with_more_room(world)
         elif progress is not None:
@@ -126,7 +126,7 @@ def scale_of(rate: RateLimit) -> int:
 def initial_world(given: SharedInput) -> World:
     """Return everything that the kernel works on, at the start of a run."""
     workloads, providers = given.workloads, given.providers
-    requests = sum(len(one.join_ns) for one in workloads)
+    requests = sum(one.load.requests for one in workloads)
     most_calls = max(one.calls_per_request for one in workloads)
     room = sum(one.service_ns.size for one in workloads) + SPARE_ROOM
     plans = [plan for one in workloads for plan in plans_of(one)]
@@ -192,7 +192,7 @@ def workload_table(given: SharedInput) -> IntArray:
     steps = starts([*(len(one.slots) - 1 for one in given.providers), *map(user_steps, workloads)])
     first_step = steps[len(given.providers) :]
     offsets = {
-        kernels.REQUESTS_FROM: starts(len(one.join_ns) for one in workloads),
+        kernels.REQUESTS_FROM: starts(one.load.requests for one in workloads),
         kernels.DRAWS_FROM: starts(one.service_ns.size for one in workloads),
         kernels.FAULTS_FROM: starts(one.faults.outcome.size if one.faults else 0 for one in workloads),
         kernels.TOKENS_FROM: starts(one.tokens.input.size if one.tokens else 0 for one in workloads),
@@ -226,7 +226,7 @@ def fill_workload(row: IntArray, one: WorkloadInput) -> None:
 def fill_load(row: IntArray, one: WorkloadInput) -> None:
     row[kernels.IS_CLOSED] = isinstance(one.load, ClosedUsers)
     row[kernels.LOAD_END] = stated(one.load.end_ns) if isinstance(one.load, ClosedUsers) else kernels.NONE
-    row[kernels.DRAWN] = len(load_draws(one))
+    row[kernels.DRAWN] = one.load.requests
     row[kernels.MOST_USERS] = most_users(one)
 
 

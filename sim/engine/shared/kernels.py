@@ -85,8 +85,9 @@ CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
     DISPATCHING,
     OVER,
     CONCLUDED,
+    EXHAUSTED,
     STATE_SIZE,
-) = range(14)
+) = range(15)
 
 # Columns of `World.workloads`.
 (
@@ -468,6 +469,7 @@ def arrive(world: World) -> Int:
         if one[IS_CLOSED]:
             if one[RETURNED]:
                 if not issue_returned(world, one):
+                    world.state[EXHAUSTED] = index
                     return DRAWS_EXHAUSTED
                 outcome = UNFINISHED
         else:

@@ -54,7 +54,7 @@ class SharedModel:
 
         if isinstance(workload.given.load, OpenArrivals):
             return OpenSource(self.env, workload.given.load, issue)
-        return ClosedSource(self.env, workload.given.load, issue)
+        return ClosedSource(self.env, workload.given.load, issue, workload.index)
 
     def run(self) -> SharedOutput:
         """Issue every request that the loads ask for, and drain."""
