@@ -15,6 +15,8 @@ REQUESTS_PER_USER = 40
 OPEN_REQUESTS = 2_000
 MOST_USERS = 2_000
 """Users of all levels together; more would take longer than the scenarios themselves."""
+MOST_CALLS = 1_000_000
+"""Calls of a plan at all levels together, for the same reason."""
 
 
 def curve_levels(scenarios: Sequence[Scenario]) -> Levels | None:
@@ -23,10 +25,15 @@ def curve_levels(scenarios: Sequence[Scenario]) -> Levels | None:
     several = len(first.parts) > 1 or len(first.providers) > 1
     if several or not all(differ_in_active_requests_alone(first, other) for other in others):
         return None
+    branches = len(first.workflow.branches)
     if is_closed(first):
         users = user_levels(scenarios)
-        return levels_of(first, active=users) if sum(users) <= MOST_USERS else None
-    return levels_of(first, rates=rate_levels(first)) if isinstance(first.load, OpenLoad) else None
+        few = sum(users) <= MOST_USERS and sum(users) * REQUESTS_PER_USER * branches <= MOST_CALLS
+        return levels_of(first, active=users) if few else None
+    if not isinstance(first.load, OpenLoad):
+        return None
+    rates = rate_levels(first)
+    return levels_of(first, rates=rates) if len(rates) * OPEN_REQUESTS * branches <= MOST_CALLS else None
 
 
 def levels_of(scenario: Scenario, active: Sequence[int] = (), rates: Sequence[float] = ()) -> Levels:

@@ -59,10 +59,12 @@ class Branch:
         _set(self, "carries_shared_context", bool(self.carries_shared_context))
         if not isinstance(self.depends_on, list | tuple):
             raise PlanError("depends_on", "must be a list of branch ids", self.depends_on)
+        seen: set[str] = set()
         for index, name in enumerate(self.depends_on):
             _require_text(f"depends_on[{index}]", name)
-            if name in self.depends_on[:index]:
+            if name in seen:
                 raise PlanError(f"depends_on[{index}]", "must not repeat", name)
+            seen.add(name)
         _set(self, "depends_on", tuple(self.depends_on))
 
 
@@ -130,20 +132,37 @@ class ParallelPlan:
             branches = [_branch_from(f"branches[{index}]", item) for index, item in enumerate(branches)]
         return cls(**{**values, "branches": branches})
 
-    @cached_property
+    @property
     def service_ns(self) -> tuple[int, ...]:
         """Service time of each branch in ns, in input order."""
-        return tuple(ms_to_ns(branch.duration_ms) for branch in self.branches)
+        assert isinstance(self.branches, CheckedBranches)
+        return self.branches.service_ns
 
     @cached_property
     def join_ns(self) -> int:
         """Join overhead in ns."""
         return ms_to_ns(self.join_overhead_ms)
 
+    @property
+    def dependencies(self) -> tuple[tuple[int, ...], ...]:
+        """For each branch the positions of the branches that it waits for."""
+        assert isinstance(self.branches, CheckedBranches)
+        return self.branches.dependencies
+
+
+class CheckedBranches(tuple[Branch, ...]):
+    """The branches of a plan, checked: another plan of the same ones need not check them again."""
+
+    @cached_property
+    def service_ns(self) -> tuple[int, ...]:
+        """Service time of each branch in ns."""
+        return tuple(ms_to_ns(branch.duration_ms) for branch in self)
+
     @cached_property
     def dependencies(self) -> tuple[tuple[int, ...], ...]:
         """For each branch the positions of the branches that it waits for."""
-        return _dependency_positions(self.branches)
+        position = {branch.id: index for index, branch in enumerate(self)}
+        return tuple(tuple(position[name] for name in branch.depends_on) for branch in self)
 
 
 def real_number(field: str, value: object, *, at_least: int = -LARGEST) -> Number:
@@ -230,8 +249,10 @@ def _branch_from(field: str, values: object) -> Branch:
         raise PlanError(f"{field}.{error.field}", error.rule, error.value) from None
 
 
-def _checked_branches(branches: object) -> tuple[Branch, ...]:
+def _checked_branches(branches: object) -> CheckedBranches:
     """Return the branches of a plan after the checks that need all of them."""
+    if isinstance(branches, CheckedBranches):
+        return branches
     if not isinstance(branches, list | tuple):
         raise PlanError("branches", "must be a list of branches", branches)
     if not branches:
@@ -249,22 +270,17 @@ def _checked_branches(branches: object) -> tuple[Branch, ...]:
                 raise PlanError(
                     f"branches[{index}].depends_on[{position}]", "must name a branch of the plan", name
                 )
-    _refuse_cycle(branches)
-    return tuple(branches)
+    checked = CheckedBranches(branches)
+    _refuse_cycle(checked)
+    return checked
 
 
-def _refuse_cycle(branches: Sequence[Branch]) -> None:
-    dependencies = _dependency_positions(branches)
+def _refuse_cycle(branches: CheckedBranches) -> None:
     try:
-        TopologicalSorter(dict(enumerate(dependencies))).prepare()
+        TopologicalSorter(dict(enumerate(branches.dependencies))).prepare()
     except CycleError as error:
         cycle = error.args[1][:-1]
         first = cycle.index(min(cycle))
         ordered = [*cycle[first:], *cycle[: first + 1]]
         path = " -> ".join(branches[index].id for index in ordered)
         raise PlanError(f"branches[{min(cycle)}].depends_on", "must not form a cycle", path) from None
-
-
-def _dependency_positions(branches: Sequence[Branch]) -> tuple[tuple[int, ...], ...]:
-    position = {branch.id: index for index, branch in enumerate(branches)}
-    return tuple(tuple(position[name] for name in branch.depends_on) for branch in branches)

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from heapq import heapify, heapreplace
 
 from sim.plan.schedule import list_schedule
 
@@ -60,11 +61,21 @@ class Spans:
         if slots >= self.enough:
             return self.critical_ns
         if slots not in self._known:
-            span_ns = list_schedule(self.service_ns, self.dependencies, slots).span_ns
+            span_ns = self._scheduled(slots)
             self._known[slots] = span_ns
             if self.is_independent and span_ns == self.critical_ns:
                 self.enough = slots
         return self._known[slots]
+
+    def _scheduled(self, slots: int) -> int:
+        """Return the list scheduler's span; without dependencies from the slots' loads alone."""
+        if not self.is_independent:
+            return list_schedule(self.service_ns, self.dependencies, slots).span_ns
+        loads = list(self.service_ns[:slots])
+        heapify(loads)
+        for duration in self.service_ns[slots:]:
+            heapreplace(loads, loads[0] + duration)
+        return max(loads)
 
     def least(self, slots: int) -> int:
         """Return what no schedule on so many slots is shorter than."""

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -113,6 +114,10 @@ class Scenario(ScenarioKeys):
 
     def parallel_plan(self, concurrency: int) -> ParallelPlan:
         """Return the plan arithmetic's view of the workflow: means for distributions, and so many slots."""
+        return replace(self._plan_on_one_slot, concurrency=concurrency)
+
+    @cached_property
+    def _plan_on_one_slot(self) -> ParallelPlan:
         workflow, context = self.workflow, self.workflow.shared_context
         return ParallelPlan(
             branches=tuple(
@@ -121,7 +126,7 @@ class Scenario(ScenarioKeys):
                 )
                 for branch, mean_ms in zip(workflow.branches, self.branch_means_ms, strict=True)
             ),
-            concurrency=concurrency,
+            concurrency=1,
             join_overhead_ms=self.join_mean_ms,
             shared_context_tokens=context.tokens,
             input_micros_per_ktok=context.input_micros_per_ktok,

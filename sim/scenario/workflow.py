@@ -209,17 +209,22 @@ class Workflow(Model):
 
     def _broken_graph(self) -> Iterator[Broken]:
         ids = tuple(branch.id for branch in self.branches)
+        place_of: dict[str, int] = {}
+        for index, name in enumerate(ids):
+            place_of.setdefault(name, index)
         for index, branch in enumerate(self.branches):
             at = ("branches", index)
-            if branch.id in ids[:index]:
+            if place_of[branch.id] != index:
                 yield Broken((*at, "id"), "must not repeat", branch.id)
+            named: set[str] = set()
             for position, name in enumerate(branch.depends_on):
-                if name not in ids:
+                if name not in place_of:
                     rule = f"must name a branch{nearest(name, ids)}"
                     yield Broken((*at, "depends_on", position), rule, name)
-                elif name in branch.depends_on[:position]:
+                elif name in named:
                     yield Broken((*at, "depends_on", position), "must not repeat", name)
-        yield from self._cycle(ids)
+                named.add(name)
+        yield from self._cycle(place_of)
 
     def branch_means_ms(self, column_means: Mapping[str, float]) -> tuple[float, ...]:
         """Return the mean service time of each branch (ms), with the trace's columns at their means."""
@@ -230,13 +235,15 @@ class Workflow(Model):
         """What the join takes longer because of its branches beyond two, ms."""
         return self.join_growth_ms_per_branch * max(0, len(self.branches) - 2)
 
-    def _cycle(self, ids: tuple[str, ...]) -> Iterator[Broken]:
-        graph = {branch.id: set(branch.depends_on) & set(ids) for branch in self.branches}
+    def _cycle(self, place_of: Mapping[str, int]) -> Iterator[Broken]:
+        graph = {
+            branch.id: {name for name in branch.depends_on if name in place_of} for branch in self.branches
+        }
         try:
             TopologicalSorter(graph).prepare()
         except CycleError as error:
             cycle = error.args[1][:-1]
-            first = min(cycle, key=ids.index)
+            first = min(cycle, key=place_of.__getitem__)
             turn = cycle.index(first)
             path = " -> ".join([*cycle[turn:], *cycle[:turn], first])
-            yield Broken(("branches", ids.index(first), "depends_on"), "must not form a cycle", path)
+            yield Broken(("branches", place_of[first], "depends_on"), "must not form a cycle", path)

@@ -11,6 +11,8 @@ from sim.report.figures.style import BLUE, INK, SKY, VERMILLION, legend_above, t
 from sim.report.shown import trimmed
 
 MOST_LABELS = 12
+MOST_BARS = 100
+"""Of more slots the gains are an area and the makespans have no markers: nobody could tell them apart."""
 
 
 def gains_figure(gains: Gains, name: str) -> Figure:
@@ -36,7 +38,8 @@ def gains_figure(gains: Gains, name: str) -> Figure:
 def paint_makespans(axes: Axes, gains: Gains) -> None:
     slots = [gain.concurrency for gain in gains.gains]
     spans_ms = [gain.make_span_ms for gain in gains.gains]
-    axes.plot(slots, spans_ms, color=VERMILLION, marker="s", markersize=5, label="parallel, with its join")
+    marker = "s" if len(slots) <= MOST_BARS else ""
+    axes.plot(slots, spans_ms, color=VERMILLION, marker=marker, markersize=5, label="parallel, with its join")
     axes.axhline(gains.serial_ms, color=BLUE, linewidth=1.2, linestyle=(0, (5, 2)), label="serial")
     degree = gains.recommended_degree
     axes.plot(
@@ -64,7 +67,10 @@ def paint_makespans(axes: Axes, gains: Gains) -> None:
 def paint_gains(axes: Axes, gains: Gains) -> None:
     slots = [gain.concurrency for gain in gains.gains]
     saved_ms = [gain.saved_vs_previous_ms for gain in gains.gains]
-    bars = axes.bar(slots[1:], saved_ms[1:], width=0.55, color=SKY)
+    if len(slots) > MOST_BARS:
+        axes.fill_between(slots[1:], saved_ms[1:], step="mid", color=SKY, linewidth=0)
+    else:
+        bars = axes.bar(slots[1:], saved_ms[1:], width=0.55, color=SKY)
     if len(slots) <= MOST_LABELS:
         axes.bar_label(bars, labels=[trimmed(value, 1) for value in saved_ms[1:]], padding=2)
     axes.set_ylabel("gain, ms")

@@ -73,13 +73,13 @@ def paint_plan(axes: Axes, plan: PlanResult, requests: int, end_ms: float) -> No
     called, slot = out.called[:requests], out.slot[:requests]
     left_ms, right_ms = out.start_ns[:requests] / NS_PER_MS, out.finish_ns[:requests] / NS_PER_MS
     start_ms = float(left_ms[called].min())
-    for call in range(called.shape[1]):
-        made = called[:, call]
-        color, hatch = BRANCH_STYLES[call % len(BRANCH_STYLES)]
+    for style, (color, hatch) in enumerate(BRANCH_STYLES[: called.shape[1]]):
+        # Of many branches several share a style, and are drawn together.
+        made = called & (np.arange(called.shape[1]) % len(BRANCH_STYLES) == style)
         axes.barh(
-            slot[made, call],
-            (right_ms - left_ms)[made, call],
-            left=left_ms[made, call],
+            slot[made],
+            (right_ms - left_ms)[made],
+            left=left_ms[made],
             height=0.86,
             color=color,
             hatch=hatch,
