@@ -130,7 +130,8 @@ def served_in_order(out: EngineOutput) -> IntArray:
     """Return each request's places in the order in which its calls are ready, those not made at the end."""
     ready_ns = np.where(out.called, out.ready_ns, kernels.NEVER)
     order = np.argsort(ready_ns, axis=1, kind="stable")
-    return (order + np.arange(out.requests)[:, None] * out.slot.shape[1]).reshape(-1)
+    places: IntArray = order + np.arange(out.requests)[:, None] * out.slot.shape[1]
+    return places.reshape(-1)
 
 
 def walk_graph(given: EngineInput) -> Graph:

@@ -159,8 +159,8 @@ def plain_parts(run: Run, requests: IntArray, wait: "ProviderWaits") -> IntArray
     became_ready_ns, started_ns = ready_ns[row, call], start_ns[row, call]
     np.add.at(parts, (row, np.where(held_slot, JOIN, SERVICE)), finish_ns[row, call] - started_ns)
     full_ns = wait.all_full_ns(started_ns) - wait.all_full_ns(became_ready_ns)
-    np.add.at(parts, (row, SLOTS_BUSY), full_ns)
-    np.add.at(parts, (row, wait.beside_free), started_ns - became_ready_ns - full_ns)
+    np.add.at(parts[:, SLOTS_BUSY], row, full_ns)
+    np.add.at(parts[:, wait.beside_free], row, started_ns - became_ready_ns - full_ns)
     return parts
 
 
