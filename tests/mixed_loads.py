@@ -24,7 +24,8 @@ def think_time(dice: Dice) -> Any:
 
 def rate_per_s(dice: Dice, longest: int = 4) -> float:
     """Return a rate of a request in one to so many ticks."""
-    return 1000 / (dice.tick_ms * dice.one_of(*(ticks for ticks in (1, 2, 4) if ticks <= longest)))
+    ticks: int = dice.one_of(*(ticks for ticks in (1, 2, 4) if ticks <= longest))
+    return 1000 / (dice.tick_ms * ticks)
 
 
 def closed_load(dice: Dice, _tables: Plain) -> Plain:

@@ -21,7 +21,16 @@ from sim.check.shared_compiled import first_broken
 from sim.check.shared_grants import walk_provider
 from sim.check.shared_timeline import provider_of_attempts, shared_timeline
 from sim.engine import NO_USER, EngineOutput, select_engine
-from sim.engine.shared.interface import CANCELLED, NO_SLOT, REJECTED, SharedInput, SharedOutput
+from sim.engine.shared.interface import (
+    CANCELLED,
+    DEGRADED,
+    NO_SLOT,
+    OK,
+    REJECTED,
+    SUCCEEDED,
+    SharedInput,
+    SharedOutput,
+)
 from sim.errors import CheckError, SlotsimError
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
@@ -119,13 +128,23 @@ def hold_checks(run: Run) -> None:
 
 
 def hold_ends(given: SharedInput, out: SharedOutput) -> None:
-    """Hold that what ends at the instant at which others are cancelled has ended by itself, as drawn."""
+    """Hold that what ends at the instant at which others are cancelled has ended by itself, as drawn.
+
+    So all branches that are done when the join begins are in it, and a request is degraded by others alone.
+    """
+    done: dict[int, set[int]] = {number: set() for number in np.flatnonzero(out.outcome <= DEGRADED).tolist()}
     for attempt in attempts_of(given, out):
+        joined = attempt.finish <= out.join_start_ns[attempt.number]
+        if attempt.outcome == OK and attempt.number in done and joined:
+            done[attempt.number].add(attempt.call)
         lasts_ns, outcome = attempt.drawn()
         if attempt.outcome == CANCELLED and attempt.slot != NO_SLOT:
             assert attempt.finish - attempt.start < lasts_ns
         elif attempt.slot != NO_SLOT:
             assert (attempt.finish - attempt.start, attempt.outcome) == (lasts_ns, outcome)
+    for number, calls in done.items():
+        branches = given.workloads[out.workload[number]].branches
+        assert (out.outcome[number] == SUCCEEDED) == (len(calls) == branches)
 
 
 # What the loads ask for
