@@ -112,7 +112,7 @@ def mixed_case(number: int) -> MixedCase:
         share_out(dice, workloads, providers)
     else:
         workloads = [{key: workloads[0][key] for key in ("workflow", "load")}]
-    experiment = {"seed": dice.whole(0, 10**6)}
+    experiment: dict[str, float] = {"seed": dice.whole(0, 10**6)}
     policy = a_policy(dice) if dice.chance(0.15) else None
     if policy or dice.chance(0.3):  # the hour turns a few ticks after the start
         experiment["start_hour"] = POLICY_HOUR - dice.ms(2, 12) / MS_PER_HOUR

@@ -20,8 +20,7 @@ from sim.check.report import check_tables
 from sim.check.shared_compiled import first_broken
 from sim.check.shared_grants import walk_provider
 from sim.check.shared_timeline import provider_of_attempts, shared_timeline
-from sim.engine import NO_USER, EngineOutput, select_engine
-from sim.engine.shared.interface import (
+from sim.contract.run import (
     CANCELLED,
     DEGRADED,
     NO_SLOT,
@@ -31,16 +30,17 @@ from sim.engine.shared.interface import (
     SharedInput,
     SharedOutput,
 )
+from sim.draws.drawing import draw_arrivals, draw_think
+from sim.draws.streams import Streams
+from sim.engine import NO_USER, EngineOutput, select_engine
 from sim.errors import CheckError, SlotsimError
+from sim.run.simulation import Run, simulate_once
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
-from sim.simulation import Run, simulate_once
-from sim.streams import Streams
 from sim.units import NS_PER_S, IntArray, s_to_ns
-from sim.workload import draw_arrivals, draw_think
+from tests.engine.test_shared_equality import columns
 from tests.mixed_scenarios import MixedCase, mixed_case
 from tests.shared_checks import attempts_of, check_everything
-from tests.test_shared_equality import columns
 
 QUICK, ALL, CHUNK = 100, 2_000, 20
 CASES = [
@@ -224,6 +224,7 @@ def hold_users(load: ClosedLoad | StepsLoad, found: dict[str, IntArray], think_n
         due_ns = first_wanted(steps, user, 0)
         for request in mine.tolist():
             assert found["arrival_ns"][request] == due_ns
+            assert due_ns is not None
             assert end_ns is None or due_ns < end_ns
             answered = int(found["completion_ns"][request]), bool(found["turned_away"][request])
             due_ns = next_due(steps, user, *answered, int(think_ns[request]))

@@ -156,7 +156,7 @@ def write_sweep(out: str, done: "Sweep", line: str, *, csv: bool) -> None:
     with OutputFolder(out) as folder:
         folder.write_summary(done.summary())
         folder.write_text("scenario.yaml", resolved_text(done.scenario, str(folder.target)))
-        write_parquet(done, folder.path(TABLE))
+        write_parquet(done.rows, folder.path(TABLE))
         if csv:
-            write_csv(done, folder.path(CSV))
+            write_csv(done.rows, folder.path(CSV))
         add_answer(folder, content)

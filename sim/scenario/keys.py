@@ -9,7 +9,7 @@ from pydantic import Field, PrivateAttr, Strict
 from sim.scenario.base import Model, Name, Path
 from sim.scenario.distribution import Distribution, TokenDuration
 from sim.scenario.failures import Failures
-from sim.scenario.load import TOKEN_ROLES, ClosedLoad, Load, StepsLoad
+from sim.scenario.load import TOKEN_ROLES, ClosedLoad, Load, StepsLoad, TraceLoad
 from sim.scenario.model import ALL_PLANS, Criteria, Experiment, PlanChoice, PlanEntry
 from sim.scenario.provider import Provider
 from sim.scenario.slo import Slo
@@ -217,3 +217,10 @@ class ScenarioKeys(Model):
             for role, count in branch.stated_tokens.items():
                 if count is not None:
                     yield ("workflow", "branches", index, role), count
+
+    @property
+    def trace_columns(self) -> tuple[str, ...]:
+        """The columns to read from a trace: the token columns that it states, the durations in use."""
+        stated = self.load.token_roles if isinstance(self.load, TraceLoad) else ()
+        used = (name for _, duration in self.durations() for name in duration.trace_columns)
+        return tuple(dict.fromkeys((*stated, *used)))

@@ -1,21 +1,18 @@
 """Rules of a whole scenario: what one part of it says must fit what another says."""
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from sim.scenario.base import Broken, Path
 from sim.scenario.distribution import Distribution, TokenDuration, TraceTokens
 from sim.scenario.faults import nearest
+from sim.scenario.keys import ScenarioKeys
 from sim.scenario.load import TOKEN_ROLES, ClosedLoad, OpenLoad, ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.model import WarmupCut
 from sim.scenario.profile import periods_of
 from sim.scenario.slo import PERIOD_METRICS, REQUEST_METRICS, SloRule
 
-if TYPE_CHECKING:
-    from sim.scenario.keys import ScenarioKeys
 
-
-def broken_rules(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def broken_rules(scenario: ScenarioKeys) -> Iterator[Broken]:
     """Yield the rules between the parts of a scenario that do not hold."""
     yield from _plans(scenario)
     yield from _slo_scopes(scenario)
@@ -28,7 +25,7 @@ def broken_rules(scenario: "ScenarioKeys") -> Iterator[Broken]:
         yield from _rejected_users(scenario)
 
 
-def _plans(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def _plans(scenario: ScenarioKeys) -> Iterator[Broken]:
     labels = [choice.label for choice in scenario.plans]
     for index, label in enumerate(labels):
         if label in labels[:index]:
@@ -38,7 +35,7 @@ def _plans(scenario: "ScenarioKeys") -> Iterator[Broken]:
         yield Broken(("slo", "plan"), f"must be one of the plans: {', '.join(labels)}", plan)
 
 
-def _rejected_users(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def _rejected_users(scenario: ScenarioKeys) -> Iterator[Broken]:
     """Yield users who, turned away at once, would ask again within the same instant without end."""
     load = scenario.load
     if not isinstance(load, StepsLoad) or not load.is_closed or load.think_time_ms.mean > 0:
@@ -48,7 +45,7 @@ def _rejected_users(scenario: "ScenarioKeys") -> Iterator[Broken]:
         yield Broken(("load", "think_time_ms"), rule, load.think_time_ms.mean)
 
 
-def _slo_scopes(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def _slo_scopes(scenario: ScenarioKeys) -> Iterator[Broken]:
     """Yield the rules of the SLO that name no period of the load, or a figure that it has not."""
     load = scenario.load
     periods = [one.name for one in periods_of(load)] if isinstance(load, StepsLoad | ProfileLoad) else []
@@ -74,7 +71,7 @@ def scope_fault(rule: SloRule, names: Sequence[str], periods: Sequence[str]) -> 
     return f"must be about a figure that a {'period' if rule.scope in periods else 'workload'} has"
 
 
-def _warmup(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def _warmup(scenario: ScenarioKeys) -> Iterator[Broken]:
     warmup, load = scenario.experiment.warmup, scenario.load
     requests = load.requests if isinstance(load, ClosedLoad | OpenLoad) else None
     if isinstance(warmup, WarmupCut) and warmup.count and requests and warmup.count >= requests:
@@ -82,7 +79,7 @@ def _warmup(scenario: "ScenarioKeys") -> Iterator[Broken]:
         yield Broken(("experiment", "warmup", "count"), rule, warmup.count)
 
 
-def _trace(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def _trace(scenario: ScenarioKeys) -> Iterator[Broken]:
     for path, duration in scenario.durations():
         for name in duration.trace_columns:
             yield from _lacking(scenario, path, duration, name)
@@ -91,7 +88,7 @@ def _trace(scenario: "ScenarioKeys") -> Iterator[Broken]:
             yield from _lacking_role(scenario, path)
 
 
-def _lacking(scenario: "ScenarioKeys", path: Path, duration: Distribution, name: str) -> Iterator[Broken]:
+def _lacking(scenario: ScenarioKeys, path: Path, duration: Distribution, name: str) -> Iterator[Broken]:
     """Yield what a duration that takes its values from a trace column does not find."""
     if isinstance(duration, TokenDuration):
         yield from _lacking_role(scenario, (*path, name))
@@ -102,14 +99,14 @@ def _lacking(scenario: "ScenarioKeys", path: Path, duration: Distribution, name:
         yield Broken((*path, "column"), "must not have the name of a token column", name)
 
 
-def _lacking_role(scenario: "ScenarioKeys", path: Path) -> Iterator[Broken]:
+def _lacking_role(scenario: ScenarioKeys, path: Path) -> Iterator[Broken]:
     if not isinstance(scenario.load, TraceLoad):
         yield Broken(path, "must not be trace without a trace load", scenario.load.kind)
     elif path[-1] not in scenario.load.token_roles:
         yield Broken(path, f"must not be trace without load.columns.{path[-1]}")
 
 
-def _providers(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def _providers(scenario: ScenarioKeys) -> Iterator[Broken]:
     if scenario.stated_provider is None and scenario.stated_providers is None:
         yield Broken(("provider",), "is missing")
     if scenario.stated_provider is not None and scenario.stated_providers is not None:
@@ -123,7 +120,7 @@ def _providers(scenario: "ScenarioKeys") -> Iterator[Broken]:
             yield Broken(at, f"must name a provider{nearest(branch.provider, names)}", branch.provider)
 
 
-def _prefixes(scenario: "ScenarioKeys") -> Iterator[Broken]:
+def _prefixes(scenario: ScenarioKeys) -> Iterator[Broken]:
     context, branches = scenario.workflow.shared_context, scenario.workflow.branches
     caching = [scenario.provider_of(branch).prefix_cache is not None for branch in branches]
     carries = any(
@@ -144,7 +141,7 @@ def _prefixes(scenario: "ScenarioKeys") -> Iterator[Broken]:
             yield Broken(path, "is missing: the plan warm_first needs it")
 
 
-def broken_reservations(parts: Sequence["ScenarioKeys"]) -> Iterator[Broken]:
+def broken_reservations(parts: Sequence[ScenarioKeys]) -> Iterator[Broken]:
     """Yield the reservations of a file's workloads that no provider can keep, or that starve one of them."""
     for name, provider in parts[0].providers.items():
         slots, kept = provider.least_concurrency, 0

@@ -1,26 +1,30 @@
-"""A whole scenario: the file's content, validated, with the tables that it names."""
+"""A whole scenario: the file's content, validated, with the tables that it names; all faults at once."""
 
 import hashlib
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
-from pydantic import PrivateAttr
+from pydantic import PrivateAttr, ValidationError
 
+from sim.errors import Fault, InputError
 from sim.plan.parallel_plan import Branch, ParallelPlan
-from sim.scenario.base import Model
+from sim.scenario.base import Broken, Model
 from sim.scenario.distribution import Empirical, TraceTokens
+from sim.scenario.faults import fault_at, faults_of
 from sim.scenario.keys import ScenarioKeys
-from sim.scenario.load import ProfileLoad, StepsLoad, TraceLoad
+from sim.scenario.load import ProfileLoad, StepsLoad
 from sim.scenario.profile import Period, RateTable, periods_of
-from sim.scenario.source import WORKLOAD_KEYS, Node, overridden
-from sim.scenario.tables import Tables
+from sim.scenario.rules import broken_reservations, broken_rules
+from sim.scenario.source import WORKLOAD_KEYS, Node, PartTree, overridden
+from sim.scenario.tables import Cache, Tables, read_tables
 from sim.scenario.trace import Trace
 from sim.scenario.workflow import WorkflowBranch
+from sim.scenario.workloads import Workload, Workloads
 
 
 class Scenario(ScenarioKeys):
@@ -136,13 +140,6 @@ class Scenario(ScenarioKeys):
             baseline_cost_micros=workflow.baseline.cost_micros,
         )
 
-    @property
-    def trace_columns(self) -> tuple[str, ...]:
-        """The columns to read from a trace: the token columns that it states, the durations in use."""
-        stated = self.load.token_roles if isinstance(self.load, TraceLoad) else ()
-        used = (name for _, duration in self.durations() for name in duration.trace_columns)
-        return tuple(dict.fromkeys((*stated, *used)))
-
     def replace(self, changes: Mapping[str, Any]) -> "Scenario":
         """Return the scenario with other values at key paths such as `load.active_requests`.
 
@@ -151,8 +148,6 @@ class Scenario(ScenarioKeys):
         InputError
             The result breaks a rule; messages show `replace` as the file.
         """
-        from sim.scenario.loading import validated  # noqa: PLC0415  it makes scenarios
-
         plain = [(path, _plain(value)) for path, value in changes.items()]
         tree = overridden(self._tree, plain, "replace")
         stated = tuple(f"{path}={json.dumps(value)}" for path, value in plain)
@@ -191,6 +186,103 @@ class Scenario(ScenarioKeys):
             yield from (self.trace.columns[name] for name in sorted(self.trace.columns))
         if self.rates is not None:
             yield from (self.rates.edge_s, self.rates.start_rate_per_s, self.rates.end_rate_per_s)
+
+
+def validated(
+    tree: Node, faults: list[Fault], path: str, overrides: tuple[str, ...], cache: Cache
+) -> tuple[Scenario, ...]:
+    """Return the scenarios of a file, one for each of its workloads.
+
+    Parameters
+    ----------
+    tree : the file's content.
+    faults : what is wrong with it already.
+    path, overrides : what the scenarios say of where they come from.
+    cache : what was read from their tables before.
+
+    Raises
+    ------
+    InputError
+        Every fault found.
+    """
+    if tree.child("workloads") is not None and tree.value["workloads"].value is not None:
+        parts = _several(tree, faults, cache)
+    else:
+        parts = (_one(PartTree(tree), None, faults, cache),)
+    for scenario in parts:
+        scenario._tree, scenario._path, scenario._overrides = tree, path, overrides
+        scenario._parts = parts
+    return parts
+
+
+def _one(view: PartTree, workload: Workload | None, faults: Sequence[Fault], cache: Cache) -> Scenario:
+    """Return the scenario of one workload."""
+    scenario = _keys(view, faults)
+    scenario._workload = workload
+    broken = [fault_at(view, (), rule) for rule in broken_rules(scenario)]
+    if faults or broken:
+        raise InputError(*faults, *_by_line(broken))
+    scenario._tables = read_tables(scenario, view, cache)
+    return scenario
+
+
+def _keys(view: PartTree, faults: Sequence[Fault]) -> Scenario:
+    data = view.plain()
+    known: dict[int, tuple[str, ...]] = {}
+    try:
+        return Scenario.model_validate(data, context=known)
+    except ValidationError as error:
+        raise InputError(*faults, *faults_of(error, view, data, known)) from None
+
+
+def _several(tree: Node, faults: list[Fault], cache: Cache) -> tuple[Scenario, ...]:
+    """Return the scenarios of a file with a list of workloads."""
+    workloads, found = _workloads(tree)
+    found = [*faults, *_beside_workloads(tree), *found]
+    items = tree.value["workloads"].value
+    places = (
+        [index for index, item in enumerate(items) if isinstance(item.value, dict)]
+        if isinstance(items, list)
+        else []
+    )
+    parts: list[Scenario] = []
+    for index in places:
+        view = PartTree(tree, index)
+        try:
+            if not workloads:
+                _keys(view, ())
+            else:
+                parts.append(_one(view, workloads[index], (), cache))
+                cache = parts[-1]._tables.cache
+        except InputError as error:
+            found += error.faults
+    if not found:
+        found += [fault_at(PartTree(tree), (), broken) for broken in broken_reservations(parts)]
+    if found:
+        raise InputError(*_by_line(found))
+    return tuple(parts)
+
+
+def _workloads(tree: Node) -> tuple[tuple[Workload, ...], list[Fault]]:
+    """Return what each workload states for itself, or its faults."""
+    data = {"workloads": tree.value["workloads"].plain()}
+    known: dict[int, tuple[str, ...]] = {}
+    try:
+        return Workloads.model_validate(data, context=known).workloads, []
+    except ValidationError as error:
+        return (), faults_of(error, PartTree(tree), data, known)
+
+
+def _beside_workloads(tree: Node) -> Iterator[Fault]:
+    for key in WORKLOAD_KEYS:
+        stated = tree.child(key)
+        if stated is not None and stated.value is not None:
+            yield fault_at(PartTree(tree), (key,), Broken((), "must not be given beside workloads"))
+
+
+def _by_line(faults: Sequence[Fault]) -> list[Fault]:
+    once = {str(fault): fault for fault in faults}
+    return sorted(once.values(), key=lambda fault: (fault.file, fault.line or math.inf))
 
 
 def _written(model: Model) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -10,15 +10,13 @@ from sim.errors import Fault, InputError
 from sim.scenario.base import MAX_COUNT, MAX_S, NOTHING, Broken, Path
 from sim.scenario.distribution import Empirical
 from sim.scenario.faults import fault_at
+from sim.scenario.keys import ScenarioKeys
 from sim.scenario.load import ProfileLoad, StepsLoad, TraceLoad
 from sim.scenario.profile import RateTable, read_profile, sliced, stepped
 from sim.scenario.source import PartTree
 from sim.scenario.table import AMOUNTS, read_table
 from sim.scenario.trace import MAX_NS, Trace, read_trace
 from sim.units import FloatArray
-
-if TYPE_CHECKING:
-    from sim.scenario.scenario import Scenario
 
 Cache = dict[tuple[Any, ...], Any]
 Read = TypeVar("Read")
@@ -68,7 +66,7 @@ class _Reading:
         return found
 
 
-def read_tables(scenario: "Scenario", tree: PartTree, cache: Cache) -> Tables:
+def read_tables(scenario: ScenarioKeys, tree: PartTree, cache: Cache) -> Tables:
     """Return the tables of a scenario, and fill its empirical distributions.
 
     Raises
@@ -94,7 +92,7 @@ def read_tables(scenario: "Scenario", tree: PartTree, cache: Cache) -> Tables:
     return reading.tables
 
 
-def _hold_rules(reading: _Reading, scenario: "Scenario") -> None:
+def _hold_rules(reading: _Reading, scenario: ScenarioKeys) -> None:
     """Note what only the tables' content can tell."""
     rates = reading.tables.rates
     if rates is not None and not 1 <= rates.expected_count <= MAX_COUNT:

@@ -21,6 +21,8 @@ NAME = "points.jsonl"
 SHOWN_CHARACTERS = 12
 Row = dict[str, Any]
 """What one plan showed at a point: plain data by column."""
+HALF_WIDTH = "_half_width_95"
+"""What the column with the half-width of a figure's 95 % interval ends with."""
 
 
 class PointStore:

@@ -23,7 +23,7 @@ from sim.run.backend import Backend, Workers, backend_for
 from sim.scenario import Scenario
 from sim.sweeps.folder_lock import held
 from sim.sweeps.grid import Grid, Point
-from sim.sweeps.point_store import PointStore, Row
+from sim.sweeps.point_store import HALF_WIDTH, PointStore, Row
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 OVERLOADED = "overloaded"
 NOT_COMPARED = "not compared"
 """The verdict where serial and another plan were not simulated beside each other."""
-HALF_WIDTH = "_half_width_95"
-"""What the column with the half-width of a figure's 95 % interval ends with."""
 SECONDS_PER_TASK = 1.0
 """What tasks on other processes should take: long beside their way there and back, short beside the sweep."""
 TASKS_PER_S = 50
@@ -73,9 +71,9 @@ class Sweep:
     @cached_property
     def frame(self) -> "pd.DataFrame":
         """All rows as a table; what is varied has columns named by key path."""
-        from sim.sweeps.table import table_of  # noqa: PLC0415  a sweep is the stage before its table
+        from sim.sweeps.table import table_of  # noqa: PLC0415  imports pyarrow
 
-        frame: pd.DataFrame = table_of(self).to_pandas()
+        frame: pd.DataFrame = table_of(self.rows).to_pandas()
         return frame
 
     @cached_property

@@ -6,7 +6,7 @@ half-width of its interval. A figure that cannot be shown is null.
 
 import csv
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,40 +14,42 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sim.sweeps.sweep import HALF_WIDTH, Sweep
+from sim.sweeps.point_store import HALF_WIDTH, Row
 
 ROWS_AT_A_TIME = 10_000
 Kinds = dict[str, set[type]]
+Rows = Callable[[], Iterable[Row]]
+"""Goes through the rows of a sweep from the first on, each time that it is called."""
 
 
-def table_of(sweep: Sweep) -> pa.Table:
+def table_of(rows: Rows) -> pa.Table:
     """Return the whole table in memory."""
-    schema = schema_of(sweep)
-    return pa.Table.from_batches(list(batches(sweep, schema)), schema)
+    schema = schema_of(rows)
+    return pa.Table.from_batches(list(batches(rows, schema)), schema)
 
 
-def write_parquet(sweep: Sweep, path: Path) -> None:
+def write_parquet(rows: Rows, path: Path) -> None:
     """Write the table as Parquet."""
-    schema = schema_of(sweep)
+    schema = schema_of(rows)
     with pq.ParquetWriter(path, schema, compression="zstd") as writer:
-        for batch in batches(sweep, schema):
+        for batch in batches(rows, schema):
             writer.write_batch(batch)
 
 
-def write_csv(sweep: Sweep, path: Path) -> None:
+def write_csv(rows: Rows, path: Path) -> None:
     """Write the table as CSV; numbers have as few digits as tell them apart, null is empty."""
-    names = schema_of(sweep).names
+    names = schema_of(rows).names
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, names, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(sweep.rows())
+        writer.writerows(rows())
 
 
-def batches(sweep: Sweep, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def batches(rows: Rows, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     """Yield the rows, so many at a time."""
-    rows = sweep.rows()
+    left = iter(rows())
     text = {field.name for field in schema if pa.types.is_string(field.type)}
-    while part := list(islice(rows, ROWS_AT_A_TIME)):
+    while part := list(islice(left, ROWS_AT_A_TIME)):
         columns = {
             name: [as_text(row.get(name)) if name in text else row.get(name) for row in part]
             for name in schema.names
@@ -55,10 +57,10 @@ def batches(sweep: Sweep, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         yield pa.record_batch([pa.array(columns[field.name], field.type) for field in schema], schema=schema)
 
 
-def schema_of(sweep: Sweep) -> pa.Schema:
+def schema_of(rows: Rows) -> pa.Schema:
     """Return the columns and their types, from all rows: a figure may be there at some points alone."""
     kinds: Kinds = {}
-    for row in sweep.rows():
+    for row in rows():
         for name, value in row.items():
             kinds.setdefault(name, set())
             if value is not None:

@@ -77,8 +77,8 @@ def test_values_of_any_kind_have_a_column(tmp_path: Path) -> None:
             ("workflow.join_overhead_ms", "load.think_time_ms"): [(35, None), (40.5, 10)],
         },
     )
-    write_parquet(swept, tmp_path / "t.parquet")
-    write_csv(swept, tmp_path / "t.csv")
+    write_parquet(swept.rows, tmp_path / "t.parquet")
+    write_csv(swept.rows, tmp_path / "t.csv")
     table = pq.read_table(tmp_path / "t.parquet").to_pydict()
     assert table["provider.allocation"] == ["fifo"] * 4 + ["fair_share"] * 4
     assert table["workflow.join_overhead_ms"] == [35.0, 35.0, 40.5, 40.5] * 2
@@ -110,7 +110,7 @@ def test_workers_change_nothing(peak: Scenario, tmp_path: Path) -> None:
     for workers in (1, 2):
         folder = tmp_path / str(workers)
         done = sweep(peak, grid, out=folder, workers=workers)
-        write_parquet(done, folder / "sweep.parquet")
+        write_parquet(done.rows, folder / "sweep.parquet")
     assert files(tmp_path / "1") == files(tmp_path / "2")
 
 

@@ -76,8 +76,8 @@ def test_one_process_two_and_a_cluster_that_loses_a_worker_give_the_same_bytes(
 ) -> None:
     grid = Grid.parsed(vary)
     alone, together, two = (tmp_path / name for name in ("alone", "together", "two"))
-    write_parquet(sweep(small(), grid, out=alone, workers=1), alone / "sweep.parquet")
-    write_parquet(sweep(small(), grid, out=two, workers=2), two / "sweep.parquet")
+    write_parquet(sweep(small(), grid, out=alone, workers=1).rows, alone / "sweep.parquet")
+    write_parquet(sweep(small(), grid, out=two, workers=2).rows, two / "sweep.parquet")
     lost_at: list[int] = []
 
     def lose_a_worker(done: int) -> None:
@@ -89,7 +89,7 @@ def test_one_process_two_and_a_cluster_that_loses_a_worker_give_the_same_bytes(
         backend.wait_for(2)
         done = sweep(small(), grid, out=together, workers=backend, progress=lose_a_worker)
         assert backend.parallelism == 1
-    write_parquet(done, together / "sweep.parquet")
+    write_parquet(done.rows, together / "sweep.parquet")
     assert 0 < lost_at[0] < len(grid)
     assert files(together) == files(alone) == files(two)
 

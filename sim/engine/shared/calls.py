@@ -2,15 +2,13 @@
 
 from bisect import bisect_left, insort
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING
 
+import simpy
+
+from sim.contract.run import NEVER_NS, OK, PPM, RATE_LIMITED, TIMED_OUT
 from sim.engine.graph import Graph
-from sim.engine.shared.limiter import NOTHING
-
-if TYPE_CHECKING:
-    import simpy
-
-    from sim.engine.shared.workload import Workload
+from sim.engine.shared.limiter import NOTHING, Use
+from sim.engine.shared.workload import Workload
 
 # Where a branch stands.
 PENDING, LIVE, DONE, LOST = range(4)
@@ -39,7 +37,7 @@ class Request:
     )
 
     def __init__(
-        self, workload: "Workload", number: int, position: int, user: int, answer: "simpy.Event"
+        self, workload: Workload, number: int, position: int, user: int, answer: simpy.Event
     ) -> None:
         self.workload = workload
         self.number = number
@@ -97,6 +95,73 @@ class Call:
     def is_over(self) -> bool:
         """Whether it has ended, with a slot or without."""
         return self.end_ns >= 0
+
+    def service(self) -> tuple[int, int]:
+        """Return how long it holds its slot (ns), and how it ends."""
+        workload, position, index = self.request.workload, self.request.position, self.index
+        faults = workload.given.faults
+        if faults is None or index >= workload.given.branches:
+            return workload.service_ns[position][index], OK
+        service_ns = int(faults.service_ns[position, index, self.attempt])
+        outcome = int(faults.outcome[position, index, self.attempt])
+        timeout_ns = faults.timeout_ns[index]
+        if timeout_ns is not None and (outcome == TIMED_OUT or service_ns > timeout_ns):
+            return timeout_ns, TIMED_OUT
+        return service_ns, outcome
+
+    def allows_more(self) -> bool:
+        """Return whether another attempt is allowed, by their number and by the budget."""
+        workload = self.request.workload
+        faults = workload.given.faults
+        if faults is None or self.request.attempts[self.index] >= faults.most_attempts:
+            return False
+        budget = faults.retry_budget_ppm
+        return budget is None or (workload.more_attempts + 1) * PPM <= budget * workload.first_attempts
+
+    def pause_ns(self, retry_after_ns: int) -> int:
+        """Return the pause before the next attempt: at least the backoff, and what the provider asked."""
+        given = self.request.workload.given
+        assert given.faults is not None
+        least_ns = max(given.faults.backoff_ns[self.attempt], retry_after_ns)
+        if self.index >= given.branches:
+            return least_ns  # a join has no jitter drawn
+        jitter_ppm = int(given.faults.jitter_ppm[self.request.position, self.index, self.attempt])
+        return least_ns + least_ns * jitter_ppm // PPM
+
+    def first_token_ns(self) -> int:
+        """Return the time from its start to its first token; a whole answer is not shorter.
+
+        `NEVER_NS` for an attempt that fails before, and for one that is turned away.
+        """
+        tokens = self.request.workload.given.tokens
+        service_ns, outcome = self.service()
+        if outcome == RATE_LIMITED:
+            return NEVER_NS
+        if tokens is None:
+            return 0
+        first_token_ns = int(tokens.first_token_ns[self.request.position, self.index])
+        if outcome == OK:
+            return min(first_token_ns, service_ns)
+        return first_token_ns if first_token_ns <= service_ns else NEVER_NS
+
+    def reserved_use(self, uncounted: int) -> Use:
+        """Return what admitting it reserves; `uncounted` input tokens do not count."""
+        tokens = self.request.workload.given.tokens
+        if tokens is None:
+            return NOTHING
+        return Use(self._counted_input(uncounted), tokens.reserved_output[self.index])
+
+    def actual_use(self, uncounted: int) -> Use:
+        """Return what it has used, if it held a slot."""
+        tokens = self.request.workload.given.tokens
+        if tokens is None:
+            return NOTHING
+        return Use(self._counted_input(uncounted), int(tokens.output[self.request.position, self.index]))
+
+    def _counted_input(self, uncounted: int) -> int:
+        tokens = self.request.workload.given.tokens
+        assert tokens is not None
+        return max(0, int(tokens.input[self.request.position, self.index]) - uncounted)
 
 
 Entry = tuple[tuple[int, int, int, int], Call]

@@ -1,7 +1,7 @@
 """What the start and the end of an attempt mean for its request: retries, hedges, lost branches, the join."""
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from sim.contract.run import (
     CANCELLED,
@@ -15,9 +15,7 @@ from sim.contract.run import (
 )
 from sim.engine.clock import DEADLINE, OUTCOME, READY, Clock, Moment
 from sim.engine.shared.calls import DONE, LIVE, LOST, PENDING, Call, Request
-
-if TYPE_CHECKING:
-    from sim.engine.shared.provider import Provider
+from sim.engine.shared.provider import Provider
 
 Record = Callable[[Call, int, int], None]
 
@@ -57,14 +55,14 @@ class ForkJoin:
         request.live[index].append(call)
         self.provider_of(call).ask(call)
 
-    def provider_of(self, call: Call) -> "Provider":
+    def provider_of(self, call: Call) -> Provider:
         """Return the provider that a call is made to."""
         return self.providers[call.request.workload.given.provider_of(call.index)]
 
     def started(self, call: Call) -> None:
         """Watch an attempt that has got its slot: for its first token, and for being slow."""
         workload = call.request.workload
-        if self.leads(call.request, call.index) and (after_ns := workload.first_token_ns(call)) < NEVER_NS:
+        if self.leads(call.request, call.index) and (after_ns := call.first_token_ns()) < NEVER_NS:
             Moment(self.env, READY, after_ns, call).callbacks.append(self.warmed)
         faults = workload.given.faults
         hedge_ns = (
@@ -94,7 +92,7 @@ class ForkJoin:
         """Make a second attempt beside a first one that still runs."""
         call: Call = event.value
         request = call.request
-        if not call.is_over and not request.is_settled and request.workload.allows_more(call):
+        if not call.is_over and not request.is_settled and call.allows_more():
             request.workload.more_attempts += 1
             self.make(request, call.index)
 
@@ -161,9 +159,9 @@ class ForkJoin:
     def try_again(self, call: Call, retry_after_ns: int) -> None:
         """Make another attempt after a pause, or give the call up."""
         request, workload = call.request, call.request.workload
-        if workload.allows_more(call):
+        if call.allows_more():
             workload.more_attempts += 1
-            pause = Moment(self.env, READY, workload.pause_ns(call, retry_after_ns), call)
+            pause = Moment(self.env, READY, call.pause_ns(retry_after_ns), call)
             pause.callbacks.append(self.paused)
         elif call.index >= workload.given.branches:
             self.answer(request, FAILED)

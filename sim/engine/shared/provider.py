@@ -163,8 +163,8 @@ class Provider:
             self.limiter.admit(use, now)
         if self.cache and workload.prefix(call.index):
             writer = (request.number, call.index, call.attempt)
-            call.hit = int(self.cache.use(workload.index, writer, now, workload.first_token_ns(call)))
-        service_ns, outcome = workload.service(call)
+            call.hit = int(self.cache.use(workload.index, writer, now, call.first_token_ns()))
+        service_ns, outcome = call.service()
         end = self.env.timeout(service_ns, (call, outcome))
         end.callbacks.append(self._ends)
         self.started(call)
@@ -191,11 +191,11 @@ class Provider:
         hit = bool(
             self.cache and workload.prefix(call.index) and self.cache.holds(workload.index, self.env.now)
         )
-        return workload.reserved_use(call, self.uncounted(call, hit))
+        return call.reserved_use(self.uncounted(call, hit))
 
     def used_by(self, call: Call) -> Use:
         """Return what an attempt that held a slot has used."""
-        return call.request.workload.actual_use(call, self.uncounted(call, call.hit == 1))
+        return call.actual_use(self.uncounted(call, call.hit == 1))
 
     def uncounted(self, call: Call, hit: bool) -> int:
         """Return the tokens that the limits do not count because they came from the cache."""

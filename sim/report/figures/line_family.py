@@ -25,8 +25,8 @@ from sim.report.figures.style import (
 )
 from sim.report.words import OVERLOADED
 from sim.sweeps.grid import Axis
-from sim.sweeps.point_store import Row
-from sim.sweeps.sweep import HALF_WIDTH, Sweep
+from sim.sweeps.point_store import HALF_WIDTH, Row
+from sim.sweeps.sweep import Sweep
 
 MOST_LINES = 6
 LOG_FROM_RATIO = 50
