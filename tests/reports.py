@@ -9,8 +9,7 @@ from sim.answers.comparison import Comparison
 from sim.answers.flip import FlipTable
 from sim.report.compose import compose
 from sim.report.content import ReportContent
-from sim.report.html import html
-from sim.report.markdown import markdown
+from sim.report.render import html, markdown
 from sim.result.result import Result
 
 SCENARIOS = Path(__file__).parent.parent / "scenarios"

@@ -2,17 +2,15 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 from sim.answers.flip import Flip, find_flip
-from sim.engine import Progress
 from sim.plan.criteria import KEEP_SERIAL, MERGE
-from sim.result.experiment import Precision, simulate
+from sim.result.experiment import Options, simulate
 from sim.result.measured_decision import UNDECIDED
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.result.summary import difference_summary
-from sim.run.backend import Workers
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad
 from sim.statistics.interval import Difference, Estimate, paired_difference
@@ -84,33 +82,13 @@ class Comparison:
         )
 
 
-def compare(
-    scenarios: Sequence[Scenario],
-    *,
-    replications: int | None = None,
-    precision: Precision | None = None,
-    workers: Workers = None,
-    engine: str = "auto",
-    keep_tables: bool = False,
-    progress: Progress | None = None,
-) -> Comparison:
-    """Simulate scenarios and compare them; see `simulate` for the parameters.
+def compare(scenarios: Sequence[Scenario], **options: Unpack[Options]) -> Comparison:
+    """Simulate scenarios and compare them; `options` are those of `simulate`.
 
     Scenarios with the same seed and workflow name share their draws.
     """
-    results = tuple(
-        simulate(
-            scenario,
-            replications=replications,
-            precision=precision,
-            workers=workers,
-            engine=engine,
-            keep_tables=keep_tables,
-            progress=progress,
-        )
-        for scenario in scenarios
-    )
-    flip = flip_of(results, engine)
+    results = tuple(simulate(scenario, **options) for scenario in scenarios)
+    flip = flip_of(results, options.get("engine", "auto"))
     return Comparison(
         results=results,
         between_plans=tuple(item for result in results for item in plan_differences(result)),

@@ -18,7 +18,7 @@ from sim.result.measured_decision import UNDECIDED
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.result.summary import plain
-from sim.run.backend import Workers, backend_for
+from sim.run.backend import Crew, Workers, backend_for
 from sim.scenario import Scenario
 from sim.statistics.interval import FASTER, Estimate
 from sim.units import ns_to_ms
@@ -208,7 +208,7 @@ def flip(
     return FlipTable(scenario, level, tuple(levels), crew.engine)
 
 
-class LevelCrew:
+class LevelCrew(Crew):
     """Simulates levels of load wherever; all of some, or what it takes to find where the answer changes."""
 
     def __init__(
@@ -218,11 +218,8 @@ class LevelCrew:
         workers: Workers,
         progress: Progress | None,
     ) -> None:
+        super().__init__(workers, engine, progress)
         self.at = at
-        self.engine = engine
-        self.workers = workers
-        self.progress = progress
-        self.done = 0
 
     def simulate(self, pairs: Sequence[tuple[str, float]]) -> list[Level]:
         """Simulate levels, each an allocation and a value, in order."""
@@ -232,9 +229,7 @@ class LevelCrew:
         levels = []
         for level in backend_for(self.workers, len(variants)).map(simulate_level, variants):
             levels.append(level)
-            self.done += 1
-            if self.progress is not None:
-                self.progress(self.done)
+            self.count(1)
         return levels
 
     def follow_borders(self, allocation: str, values: Sequence[float]) -> list[Level]:

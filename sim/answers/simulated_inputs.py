@@ -8,7 +8,7 @@ from sim.answers.sensitivity_inputs import key
 from sim.draws.drawing import is_deterministic
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.result.experiment import simulate
-from sim.run.backend import Workers
+from sim.run.backend import Crew, Workers
 from sim.scenario import Scenario
 from sim.scenario.failures import CAUSES, Failures
 from sim.scenario.load import OpenLoad
@@ -87,16 +87,13 @@ def judged_scenario(
     workers: Workers, engine: str, progress: Callable[[int], None] | None
 ) -> Callable[[Scenario], Judged]:
     """Return what simulates serial and parallel of a scenario and judges them."""
-    done = 0
+    crew = Crew(workers, engine, progress)
 
     def judge(scenario: Scenario) -> Judged:
-        nonlocal done
         asked = scenario.replace({"plans": ["serial", "parallel"]})
         count = 1 if is_deterministic(scenario) else max(LEAST_REPLICATIONS, scenario.experiment.replications)
         result = simulate(asked, replications=count, workers=workers, engine=engine)
-        done += 1
-        if progress is not None:
-            progress(done)
+        crew.count(1)
         decision, measured = result.decision, result.decision.measured
         saved_ms = math.nan if measured is None else measured.saved_ms
         extra = 0.0 if measured is None else measured.extra_cost_micros

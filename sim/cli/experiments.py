@@ -7,9 +7,9 @@ from typing import Any, Self
 from sim.answers.comparison import Comparison, compare
 from sim.answers.flip import FlipTable, flip
 from sim.cli.options import Machine
-from sim.cli.terminal import progress
+from sim.cli.terminal import Report, progress
 from sim.draws.drawing import expected_requests, is_deterministic
-from sim.result.experiment import Precision, simulate
+from sim.result.experiment import Options, Precision, simulate
 from sim.result.result import Result
 from sim.scenario import Scenario
 
@@ -75,27 +75,24 @@ class Levels:
 def simulated(scenario: Scenario, given: Given, machine: Machine, *, quiet: bool) -> Result:
     """Simulate one scenario; `quiet` shows no progress."""
     with progress(requests_in([scenario]), "requests", quiet=quiet) as report:
-        return simulate(
-            scenario,
-            precision=given.precision,
-            keep_tables=given.keep_tables,
-            workers=machine.workers,
-            engine=machine.engine,
-            progress=report,
-        )
+        return simulate(scenario, **options_of(given, machine, report))
 
 
 def compared(scenarios: Sequence[Scenario], given: Given, machine: Machine, *, quiet: bool) -> Comparison:
     """Simulate scenarios beside each other."""
     with progress(requests_in(scenarios), "requests", quiet=quiet) as report:
-        return compare(
-            scenarios,
-            precision=given.precision,
-            keep_tables=given.keep_tables,
-            workers=machine.workers,
-            engine=machine.engine,
-            progress=report,
-        )
+        return compare(scenarios, **options_of(given, machine, report))
+
+
+def options_of(given: Given, machine: Machine, report: Report | None) -> Options:
+    """Return what `simulate` is asked for."""
+    return {
+        "precision": given.precision,
+        "keep_tables": given.keep_tables,
+        "workers": machine.workers,
+        "engine": machine.engine,
+        "progress": report,
+    }
 
 
 def flipped(scenario: Scenario, levels: Levels, machine: Machine, *, quiet: bool) -> FlipTable:

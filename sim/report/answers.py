@@ -7,9 +7,8 @@ from sim.answers.sensitivity import Sensitivity
 from sim.answers.size import Sizing
 from sim.answers.words import verdict_now
 from sim.report.content import Cell, Paragraph, ReportContent, Section, Table
-from sim.report.html import html
-from sim.report.markdown import markdown
 from sim.report.output_folder import OutputFolder
+from sim.report.render import html, markdown
 from sim.report.sections.breaks import break_evens, changes
 from sim.report.sections.policies import outcome, rule
 from sim.report.sections.sizes import answer, candidates

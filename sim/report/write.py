@@ -5,9 +5,8 @@ from pathlib import Path
 from sim.answers.comparison import Comparison
 from sim.answers.flip import FlipTable
 from sim.report.compose import compose
-from sim.report.html import html
-from sim.report.markdown import markdown
 from sim.report.output_folder import OutputFolder
+from sim.report.render import html, markdown
 from sim.result.result import Result
 
 HTML, MARKDOWN = "report.html", "report.md"

@@ -3,13 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import TypedDict
 
 from sim.draws.drawing import expected_requests, is_deterministic
 from sim.engine import Progress, select_engine
 from sim.engine.choice import NO_NUMBA
 from sim.errors import EngineError
 from sim.result.result import Result, collect
-from sim.run.backend import Workers, backend_for
+from sim.run.backend import Crew, Workers, backend_for
 from sim.run.kept_run import KeptRun
 from sim.run.measure import Measured, measure
 from sim.run.simulation import simulate_once
@@ -32,6 +33,17 @@ class Precision:
     figure: str = "latency_ms_mean"
     least: int = 5
     most: int = 200
+
+
+class Options(TypedDict, total=False):
+    """How `simulate` is asked to do it; see there."""
+
+    replications: int | None
+    precision: Precision | None
+    workers: Workers
+    engine: str
+    keep_tables: bool
+    progress: Progress | None
 
 
 def simulate(
@@ -73,18 +85,18 @@ def simulate(
     requests = count * len(scenario.plans) * sum(map(expected_requests, scenario.parts))
     chosen = select_engine(engine, requests)
     try:
-        crew = Crew(scenario, workers, chosen.name, keep_tables, progress)
+        crew = ScenarioCrew(scenario, workers, chosen.name, keep_tables, progress)
         result = _replicate(scenario, crew, replications, precision)
     except EngineError as error:
         if engine != "auto":
             raise
-        crew = Crew(scenario, workers, "simpy", keep_tables, progress)
+        crew = ScenarioCrew(scenario, workers, "simpy", keep_tables, progress)
         return _replicate(scenario, crew, replications, precision).noted(str(error))
     return result.noted(f"engine {chosen.name}: {chosen.why}") if chosen.why == NO_NUMBA else result
 
 
 def _replicate(
-    scenario: Scenario, crew: "Crew", replications: int | None, precision: Precision | None
+    scenario: Scenario, crew: "ScenarioCrew", replications: int | None, precision: Precision | None
 ) -> Result:
     """Run as many replications as are asked for, or as the precision takes."""
     count = replications or scenario.experiment.replications
@@ -96,7 +108,7 @@ def _replicate(
     return _until_precise(scenario, crew, max(count, precision.least), precision)
 
 
-def _until_precise(scenario: Scenario, crew: "Crew", count: int, precision: Precision) -> Result:
+def _until_precise(scenario: Scenario, crew: "ScenarioCrew", count: int, precision: Precision) -> Result:
     """Add replications, as many as the spread so far asks for, until every plan is precise enough."""
     outcomes: list[list[Outcome]] = [[] for _ in scenario.plans]
     while True:
@@ -122,7 +134,7 @@ def _precision_words(precision: Precision) -> str:
     return f"a half-width of {100 * precision.relative:g} % of {precision.figure} for every plan"
 
 
-class Crew:
+class ScenarioCrew(Crew):
     """Runs a scenario's tasks wherever, in an order that does not depend on it."""
 
     def __init__(
@@ -133,12 +145,9 @@ class Crew:
         keep_tables: bool,
         progress: Progress | None,
     ) -> None:
+        super().__init__(workers, engine, progress)
         self.scenario = scenario
-        self.workers = workers
-        self.engine = engine
         self.keep_tables = keep_tables
-        self.progress = progress
-        self.done = 0
 
     def run(self, replications: Sequence[int]) -> list[list[Outcome]]:
         """Return the outcomes of each plan (outer, in order of the plans) and replication (inner)."""
@@ -159,8 +168,7 @@ class Crew:
             self.progress(self.done + completed)
 
     def _counted(self, outcome: Outcome) -> Outcome:
-        self.done += outcome[0].requests
-        self._within(0)
+        self.count(outcome[0].requests)
         return outcome
 
 

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
+from sim.contract.plain import Progress
 from sim.errors import EngineError
 
 if TYPE_CHECKING:
@@ -67,6 +68,22 @@ class Backend(ABC):
 
 Workers = int | Backend | None
 """A number of processes on this machine, a backend, or None for as many processes as are worth it."""
+
+
+class Crew:
+    """Has tasks done wherever, on one engine, and tells how many things are done."""
+
+    def __init__(self, workers: Workers, engine: str, progress: Progress | None) -> None:
+        self.workers = workers
+        self.engine = engine
+        self.progress = progress
+        self.done = 0
+
+    def count(self, more: int) -> None:
+        """Count what is done, and tell of it."""
+        self.done += more
+        if self.progress is not None:
+            self.progress(self.done)
 
 
 def backend_for(workers: Workers, tasks: int, *, worth_processes: bool = True) -> Backend:

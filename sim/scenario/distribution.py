@@ -66,10 +66,13 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} takes its values from elsewhere")
 
 
+ROOT = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
+
+
 class Constant(RootModel[Amount], Distribution):
     """The same value every time, written as a plain number."""
 
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
+    model_config = ROOT
 
     @property
     def mean(self) -> float:
@@ -253,37 +256,33 @@ class Empirical(Model, Distribution):
         return sample[rng.integers(len(sample), size=n)]
 
 
-class TraceColumn(Model, Distribution):
+class OfTrace(Distribution):
+    """A value that each row of the load's trace states; its mean is known once the trace is read."""
+
+    @property
+    def mean(self) -> float:
+        return math.nan
+
+    @property
+    def cv(self) -> float:
+        return math.nan
+
+
+class TraceColumn(Model, OfTrace):
     """The request's own value in a column of the load's trace."""
 
     distribution: Literal["trace"]
     column: Name = Field(description="Column of the trace, in milliseconds.")
 
     @property
-    def mean(self) -> float:
-        return math.nan
-
-    @property
-    def cv(self) -> float:
-        return math.nan
-
-    @property
     def trace_columns(self) -> tuple[str, ...]:
         return (self.column,)
 
 
-class TraceTokens(RootModel[Literal["trace"]], Distribution):
+class TraceTokens(RootModel[Literal["trace"]], OfTrace):
     """The request's own token count in the load's trace."""
 
-    model_config = ConfigDict(frozen=True, strict=True, allow_inf_nan=False)
-
-    @property
-    def mean(self) -> float:
-        return math.nan
-
-    @property
-    def cv(self) -> float:
-        return math.nan
+    model_config = ROOT
 
 
 class InMs(Model):

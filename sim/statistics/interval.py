@@ -25,17 +25,15 @@ Value = float | Missing
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Interval:
     """A mean over replications and the half-width of its interval, in the unit of the values.
 
-    `half_width` is None where no interval exists, and `reason` says why; a missing `mean` is NaN.
+    `half_width` is None where no interval exists; a missing `mean` is NaN.
     """
 
     mean: float
     half_width: float | None
     replications: int
-    reason: str | None = None
-    deterministic: bool = False
 
     @property
     def low(self) -> float | None:
@@ -47,7 +45,15 @@ class Estimate:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class Estimate(Interval):
+    """The mean of a figure; `reason` says why it or its interval is missing."""
+
+    reason: str | None = None
+    deterministic: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Difference(Interval):
     """The paired difference b - a, in the unit of the values; for latencies, negative means b is faster.
 
     `variance_reduction` is (var a + var b) / var(b - a): how many times fewer replications pairing takes than
@@ -57,23 +63,12 @@ class Difference:
     and spread stay as observed; None where no number would, or where the spread is unknown.
     """
 
-    mean: float
-    half_width: float | None
-    replications: int
     words: str
     reason: str | None = None
     deterministic: bool = False
     variance_reduction: float | None = None
     unpaired_half_width: float | None = None
     replications_to_decide: int | None = None
-
-    @property
-    def low(self) -> float | None:
-        return None if self.half_width is None else self.mean - self.half_width
-
-    @property
-    def high(self) -> float | None:
-        return None if self.half_width is None else self.mean + self.half_width
 
     @property
     def decided(self) -> bool:

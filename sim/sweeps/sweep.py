@@ -19,7 +19,7 @@ from sim.errors import ArgumentError, Fault, InputError
 from sim.result.experiment import WORTH_WORKERS, simulate
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
-from sim.run.backend import Backend, Workers, backend_for
+from sim.run.backend import Backend, Crew, Workers, backend_for
 from sim.scenario import Scenario
 from sim.sweeps.folder_lock import held
 from sim.sweeps.grid import Grid, Point
@@ -263,7 +263,7 @@ class Groups:
         self.seconds_per_point = max(seconds / points, 1e-6)
 
 
-class PointCrew:
+class PointCrew(Crew):
     """Simulates points wherever, and stores each as soon as it is done."""
 
     def __init__(
@@ -274,17 +274,14 @@ class PointCrew:
         engine: str,
         progress: Progress | None,
     ) -> None:
+        super().__init__(workers, engine, progress)
         self.scenario = scenario
         self.store = store
-        self.workers = workers
-        self.engine = engine
-        self.progress = progress
-        self.done = 0
 
     def simulate(self, points: Sequence[Point]) -> None:
         """Simulate those of the points that the store lacks."""
         missing = [point for point in points if point not in self.store]
-        self._count(len(points) - len(missing))
+        self.count(len(points) - len(missing))
         size = len(missing) * (REQUESTS_LIKE_A_POINT + requests_of_point(self.scenario))
         backend = backend_for(self.workers, len(missing), worth_processes=size >= WORTH_WORKERS)
         groups, stored = Groups(missing, backend), 0
@@ -293,12 +290,7 @@ class PointCrew:
                 self.store.add(point, each)
             stored += len(rows)
             groups.measured(len(rows), seconds)
-            self._count(len(rows))
-
-    def _count(self, points: int) -> None:
-        self.done += points
-        if self.progress is not None:
-            self.progress(self.done)
+            self.count(len(rows))
 
 
 def simulate_points(

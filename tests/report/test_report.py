@@ -10,7 +10,7 @@ import pytest
 
 from sim.errors import OutputError
 from sim.report.content import Bullets, Cell, Figure, ReportContent, Table
-from sim.report.markdown import escaped
+from sim.report.render import escaped
 from sim.report.write import write_report
 from tests.reports import (
     SUBJECTS,
