@@ -213,9 +213,10 @@ class WorkloadInput:
     serial_order
         The calls that a serial request makes, one after another. It has no join.
     runs_parallel_at
-        bool[slots + 1]: whether a request that starts at fair share k runs in parallel, k being the smallest
-        at the providers that its branches call, `slots` the most of any provider at any time. All true is
-        the plan `parallel`, all false is `serial`, a mixture is `adaptive`. Element 0 is never read.
+        bool[slots + 1]: whether a request that starts on k slots runs in parallel, k being its fair share at
+        the provider that its branches call, and of several the sum of min(fair share, branches that call it);
+        `slots` the most there can be. All true is the plan `parallel`, all false is `serial`, a mixture is
+        `adaptive`. Element 0 is never read.
     load
         Open arrivals or closed users.
     daily_plans

@@ -53,7 +53,7 @@ def engine_load(scenario: Scenario, draws: Draws) -> OpenArrivals | ClosedUsers:
 def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
     """Return, for each fair share k that there can be, whether the plan runs a request in parallel.
 
-    bool[slots + 1], with the most slots that any provider has at any time.
+    bool[slots + 1], with the most slots of all providers, added up.
     """
     slots = scenario.most_slots
     if isinstance(plan, TabledChoice):
@@ -61,7 +61,7 @@ def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
     if plan.plan != "adaptive":
         return np.full(slots + 1, plan.plan != "serial", dtype=np.bool_)
     # More slots than branches change nothing, so a thousand slots cost no more than a few.
-    most = min(scenario.shared_slots, len(scenario.workflow.branches), plan.max_degree or slots)
+    most = min(scenario.slots_at_hand, plan.max_degree or slots)
     merges = [False] + [evaluate(scenario, share).decision == MERGE for share in range(1, most + 1)]
     return share_table(merges[1:], slots)
 

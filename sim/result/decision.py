@@ -7,7 +7,8 @@ import numpy as np
 
 from sim.draws.drawing import is_deterministic
 from sim.draws.engine_input import evaluate
-from sim.plan.criteria import Evaluation, fair_concurrency
+from sim.plan.criteria import Evaluation
+from sim.plan.share import usable_slots
 from sim.result.measured_decision import MeasuredDecision, measured_decision
 from sim.result.plan_result import PlanResult, Values
 from sim.scenario import Scenario
@@ -105,7 +106,7 @@ def arithmetic_decisions(scenario: Scenario, plans: Sequence[PlanResult]) -> tup
         levels = sorted({step.active_requests for step in load.steps if step.active_requests})
     else:
         levels = [max(1, round(plans[0].estimates["active_requests_mean"].mean))]
-    slots = scenario.shared_slots
+    called = scenario.called_providers
     return tuple(
-        ArithmeticDecision(active, evaluate(scenario, fair_concurrency(slots, active))) for active in levels
+        ArithmeticDecision(active, evaluate(scenario, usable_slots(called, active))) for active in levels
     )

@@ -130,14 +130,14 @@ def test_arrivals_of_one_instant_are_numbered_by_workload_and_user() -> None:
     assert out.position.tolist() == [0, 0, 1, 1, 2, 2, 3]
 
 
-def test_an_adaptive_request_looks_at_its_smallest_share() -> None:
-    # Ten slots at provider 0 and two at provider 1, which the other workload's request uses as well.
-    adaptive = np.arange(65) >= 2
-    one = replace(workload(arriving(0, 100), [10, 10], provider=(0, 1)), runs_parallel_at=adaptive)
+def test_an_adaptive_request_looks_at_the_slots_that_its_branches_can_use() -> None:
+    # One branch at provider 0 uses one of ten slots, two at provider 1 two, or one beside another request.
+    adaptive = np.arange(65) >= 3
+    one = replace(workload(arriving(0, 100), [10, 10, 10], provider=(0, 1, 1)), runs_parallel_at=adaptive)
     other = workload(arriving(100), [10], provider=(1,))
     out = simulate([one, other], [provider(10), provider(2)])
     assert out.ran_parallel[out.workload == 0].tolist() == [True, False]
-    assert answers(out) == ["succeeded at 10", "succeeded at 120", "succeeded at 110"]
+    assert answers(out) == ["succeeded at 10", "succeeded at 130", "succeeded at 110"]
 
 
 def test_progress_is_reported_every_thousand_requests() -> None:

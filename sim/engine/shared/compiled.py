@@ -4,6 +4,7 @@ It needs numba, as `sim.engine.compiled` does, which says where kernels are kept
 on shared providers first asks for them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from math import gcd
@@ -303,7 +304,9 @@ def share_table(given: SharedInput, levels: int) -> IntArray:
     for index, one in enumerate(given.workloads):
         used = [one.provider_of(call) for call in range(one.calls_per_request)]
         table[used, index, kernels.USES] = 1
-        table[used[: one.branches], index, kernels.BRANCHES_USE] = 1
+        called = Counter(used[: one.branches])
+        for provider, branches in called.items():
+            table[provider, index, kernels.MOST_USED] = branches if len(called) > 1 else kernels.NEVER
     for row, provider in zip(table, given.providers, strict=True):
         row[:, kernels.RESERVED] = provider.reserved or 0
         if provider.allocation == "priority":

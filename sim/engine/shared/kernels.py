@@ -162,7 +162,7 @@ BLOCKERS, DEPENDENTS, PROVIDER, OPTIONAL, TIMEOUT, HEDGE_AFTER, RESERVED_OUTPUT,
 # Columns of `World.shares`: what a provider knows of a workload.
 (
     USES,
-    BRANCHES_USE,
+    MOST_USED,
     RANK,
     RESERVED,
     HERE_BUSY,
@@ -524,17 +524,17 @@ def begin(world: World, number: Int) -> None:
 
 @helper
 def chooses_parallel(world: World, index: Int) -> Int:
-    """Return whether (1) the plan runs a request in parallel, at the smallest fair share of its branches."""
-    smallest: Int = NEVER
+    """Return whether (1) the plan runs a request in parallel on the slots that its branches can use."""
+    slots: Int = 0
     for provider in range(world.providers.shape[0]):
-        if world.shares[provider, index, BRANCHES_USE]:
-            smallest = min(smallest, share(world, provider, index))
+        if world.shares[provider, index, MOST_USED]:
+            slots += min(share(world, provider, index), world.shares[provider, index, MOST_USED])
     one = world.workloads[index]
     plan, time_ns = one[PLANS_FROM], (one[DAY_START] + world.state[NOW]) % DAY_NS
     for later in range(one[PLANS_FROM] + 1, one[PLANS_TO]):
         if world.plans[later, 0] <= time_ns:
             plan = later
-    return world.plans[plan, smallest]
+    return world.plans[plan, slots]
 
 
 @helper

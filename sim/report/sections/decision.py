@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from sim.answers.comparison import Comparison
 from sim.plan.cost import carriers
-from sim.plan.criteria import Criterion, fair_concurrency
+from sim.plan.criteria import Criterion
 from sim.report.content import Block, Cell, Paragraph, Section, Table
 from sim.report.figures.price import Priced, price_figure
 from sim.report.shown import BLANK, Show, fixed, missing, ms, plus_minus, trimmed
@@ -172,7 +172,7 @@ def judged(basis: str, measured: MeasuredDecision, serial: Measured, other: Meas
 
 def arithmetic_basis(result: Result, at: ArithmeticDecision) -> str:
     """Return what the arithmetic was done for."""
-    share = fair_concurrency(result.scenario.shared_slots, at.active_requests)
+    share = at.evaluation.concurrency
     slots = "slot" if share == 1 else "slots"
     several = len(result.scenario.parts) > 1
     whose = f"{result.scenario.parts[0].part_name}, " if several else ""
