@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sim.contract.allocation import ALLOCATIONS
 from sim.contract.run import (
     ATTEMPT_OUTCOMES,
     NO_SLOT,
@@ -153,7 +154,8 @@ def provider(
 ) -> ProviderInput:
     """Return a provider; slots that change are (instant in ms, slots). `options` are `ProviderInput`'s."""
     steps = ((0, slots),) if isinstance(slots, int) else slots
-    return ProviderInput(tuple((round(at * NS_PER_MS), n) for at, n in steps), allocation, **options)
+    given = tuple((round(at * NS_PER_MS), n) for at, n in steps)
+    return ProviderInput(given, ALLOCATIONS[allocation], **options)
 
 
 def limits(*rates: RateLimit, **options: Any) -> Limits:

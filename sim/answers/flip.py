@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from sim.answers.boundary import Cell, search
+from sim.contract.allocation import PLAIN_ALLOCATIONS
 from sim.draws.drawing import expected_requests
 from sim.draws.engine_input import evaluate
-from sim.engine import ALLOCATIONS, Progress, select_engine
+from sim.engine import Progress, select_engine
 from sim.plan.criteria import MERGE, MarginalGain, marginal_gains
 from sim.result.experiment import simulate
 from sim.result.measured_decision import UNDECIDED
@@ -141,7 +142,7 @@ def flip(
     *,
     active: Sequence[int] = (),
     rates: Sequence[float] = (),
-    allocations: Sequence[str] = ALLOCATIONS,
+    allocations: Sequence[str] = PLAIN_ALLOCATIONS,
     requests_per_user: int = REQUESTS_PER_USER,
     requests: int = OPEN_REQUESTS,
     workers: Workers = None,

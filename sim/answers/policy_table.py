@@ -7,6 +7,7 @@ from importlib.metadata import version
 from typing import Any
 
 from sim.choose_plan import HOURS_PER_DAY, KIND, VERSION
+from sim.contract.allocation import allocation_named
 from sim.errors import ArgumentError
 from sim.plan.criteria import MERGE, Evaluation, evaluate_parallel
 from sim.plan.share import share_spans
@@ -130,6 +131,12 @@ def allocations(scenario: Scenario) -> list[str]:
     return sorted({provider.allocation for provider in scenario.branch_providers.values()})
 
 
+def holds_to_share(scenario: Scenario) -> bool:
+    """Return whether no request may hold more than its fair share, by number, at any provider it calls."""
+    rules = [allocation_named(name) for name in allocations(scenario)]
+    return all(rule.by_share and not rule.by_weight for rule in rules)
+
+
 def ratio_at(windows: Sequence[PriceWindow], hour: float) -> float:
     """Return the factor of every price at an hour of the day."""
     inside = (one.ratio for one in windows if any(start <= hour < end for start, end in one.spans))
@@ -178,7 +185,7 @@ def share_levels(scenario: Scenario, found: Sequence[Evaluation], degree: int) -
         if one.decision != MERGE:
             yield PolicyLevel(active_from, active_to, "serial", 1, one.reason)
         else:
-            capped = share if allocations(scenario) == ["fair_share"] else len(found)
+            capped = share if holds_to_share(scenario) else len(found)
             yield PolicyLevel(active_from, active_to, "parallel", min(capped, degree), one.reason)
 
 

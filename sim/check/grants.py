@@ -115,7 +115,7 @@ class Walk:
         heads = [calls[0] for calls in self.waiting[:cap] if calls]
         if not heads:
             return None
-        return heads[0] if self.given.allocation == "max_min" else min(heads)
+        return heads[0] if self.given.allocation.fewest_first else min(heads)
 
     def grant(self, key: Key) -> None:
         """Give a waiting call the slot free longest."""

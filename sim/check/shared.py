@@ -13,6 +13,7 @@ from sim.check.shared_grants import walk_provider
 from sim.check.shared_plans import wrong_plans
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
+from sim.contract.allocation import FIFO
 from sim.contract.plain import BoolArray
 from sim.contract.run import (
     CANCELLED,
@@ -87,7 +88,7 @@ def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:
     """Replay a workload's first request alone, without faults; see `sim.check.replay`."""
     alone = EngineInput(
         slots=1,
-        allocation="fifo",
+        allocation=FIFO,
         service_ns=workload.service_ns[:1],
         join_ns=workload.join_ns[:1],
         dependencies=workload.dependencies,
@@ -232,7 +233,7 @@ def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, 
     caps = Timeline(line.instant_ns, line.active.sum(axis=0), line.cap(index, provider))
     alone = EngineInput(
         slots=given.providers[provider].most_slots,
-        allocation="fifo",
+        allocation=FIFO,
         service_ns=workload.service_ns[out.position[simple]],
         join_ns=workload.join_ns[out.position[simple]],
         dependencies=workload.dependencies,

@@ -153,7 +153,7 @@ def attempts_at(given: SharedInput, out: SharedOutput, provider: int) -> Attempt
 def held_levels(given: SharedInput, rules: ProviderInput, attempts: Attempts) -> int:
     """Return how many numbers of slots held by a request must be told apart: one where no cap can bind."""
     degrees = [one.max_degree for one in given.workloads if one.max_degree is not None]
-    if rules.allocation in {"fifo", "priority"} and not degrees:
+    if not rules.allocation.minds_held and not degrees:
         return 1
     return 1 + min(int(np.bincount(attempts.number).max(initial=0)), rules.most_slots)
 
@@ -170,8 +170,8 @@ def tree_heights(ranks: int) -> IntArray:
 def initial_state(rules: ProviderInput, levels: int) -> IntArray:
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.LEVELS] = levels
-    state[kernels.FEWEST_FIRST] = rules.allocation == "max_min"
-    state[kernels.SHARES] = rules.allocation in {"fair_share", "weighted"}
+    state[kernels.FEWEST_FIRST] = rules.allocation.fewest_first
+    state[kernels.SHARES] = rules.allocation.caps
     state[kernels.LENDS] = rules.lends
     state[kernels.REJECTIONS_COUNT] = rules.limits.rejections_count
     state[kernels.CACHED_TOKENS_COUNT] = rules.limits.cached_tokens_count
@@ -187,11 +187,11 @@ def workload_table(given: SharedInput, provider: int) -> IntArray:
     table = np.zeros((len(given.workloads), kernels.WORKLOAD_SIZE), dtype=np.int64)
     table[:, kernels.RESERVED] = rules.reserved or 0
     for index, (row, one) in enumerate(zip(table, given.workloads, strict=True)):
-        row[kernels.WEIGHT] = one.weight if rules.allocation == "weighted" else 1
+        row[kernels.WEIGHT] = one.weight if rules.allocation.by_weight else 1
         row[kernels.COUNTS_FOR] = uses_weight(given, index, provider)
         row[kernels.MAX_DEGREE] = NEVER if one.max_degree is None else one.max_degree
         row[kernels.HAS_TOKENS] = one.tokens is not None
-        if rules.allocation == "priority":
+        if rules.allocation.by_priority:
             row[kernels.RANK] = sum(other.priority > one.priority for other in given.workloads)
     return table
 

@@ -11,6 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from sim.contract.allocation import Allocation, require_known
 from sim.units import IntArray
 
 BoolArray = npt.NDArray[np.bool_]
@@ -19,7 +20,6 @@ Progress = Callable[[int], None]
 
 NO_USER = -1
 NO_CALL = -1
-ALLOCATIONS = ("fair_share", "fifo", "max_min")
 
 
 class DrawsExhaustedError(Exception):
@@ -54,7 +54,7 @@ class EngineInput:
     Parameters
     ----------
     slots, allocation
-        The provider's concurrency, and who gets a free slot (one of `ALLOCATIONS`).
+        The provider's concurrency, and who gets a free slot.
     service_ns
         int64[requests, calls], each >= 1. A join that holds a slot is the last call.
     join_ns
@@ -73,7 +73,7 @@ class EngineInput:
     """
 
     slots: int
-    allocation: str
+    allocation: Allocation
     service_ns: IntArray
     join_ns: IntArray
     dependencies: tuple[tuple[int, ...], ...]
@@ -82,13 +82,16 @@ class EngineInput:
     load: OpenArrivals | ClosedUsers
     max_degree: int | None = None
 
+    def __post_init__(self) -> None:
+        require_known(self.allocation)
+
     @property
     def calls_per_request(self) -> int:
         return len(self.dependencies)
 
     def cap(self, active: int) -> int:
         """Return how many slots one request may hold while `active` requests are (at least 1)."""
-        share = max(1, self.slots // active) if self.allocation == "fair_share" else self.slots
+        share = max(1, self.slots // active) if self.allocation.caps else self.slots
         return share if self.max_degree is None else min(share, self.max_degree)
 
 

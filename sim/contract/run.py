@@ -10,10 +10,9 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from sim.contract.allocation import FAIR_SHARE, Allocation, require_known
 from sim.contract.plain import BoolArray, ClosedUsers, EngineInput, OpenArrivals
 from sim.units import NS_PER_S, IntArray
-
-ALLOCATIONS = ("fair_share", "fifo", "max_min", "priority", "weighted")
 
 # How an attempt ended.
 OK, SERVER_ERROR, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED = range(6)
@@ -76,7 +75,7 @@ class ProviderInput:
     slots
         (instant in ns, concurrency from then on), the first at 0.
     allocation
-        Who gets a free slot (one of `ALLOCATIONS`).
+        Who gets a free slot.
     reserved
         Slots kept for each workload; empty for none.
     lends
@@ -84,11 +83,14 @@ class ProviderInput:
     """
 
     slots: tuple[tuple[int, int], ...]
-    allocation: str = "fair_share"
+    allocation: Allocation = FAIR_SHARE
     reserved: tuple[int, ...] = ()
     lends: bool = True
     limits: Limits = Limits()
     cache: PrefixCache | None = None
+
+    def __post_init__(self) -> None:
+        require_known(self.allocation)
 
     @property
     def most_slots(self) -> int:
@@ -231,7 +233,7 @@ class WorkloadInput:
     provider
         For each call, the index of its provider.
     priority, weight
-        Rank under `priority` (higher goes first) and share under `weighted` (whole numbers).
+        Rank (higher goes first) and share, where the allocation goes by priority or by weight; whole numbers.
     faults, tokens
         None where nothing goes wrong, and where neither limits nor caches look at tokens.
     """

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sim.contract.allocation import allocation_named
 from sim.contract.plain import BoolArray, ClosedUsers, EngineInput, OpenArrivals
 from sim.draws.drawing import Draws
 from sim.plan.criteria import MERGE, Evaluation, evaluate_parallel
@@ -27,7 +28,7 @@ def engine_input(scenario: Scenario, plan: PlanChoice, draws: Draws) -> EngineIn
         dependencies = (*dependencies, tuple(range(len(dependencies))))
     return EngineInput(
         slots=scenario.provider.concurrency,
-        allocation=scenario.provider.allocation,
+        allocation=allocation_named(scenario.provider.allocation),
         service_ns=service_ns,
         join_ns=join_ns,
         dependencies=dependencies,

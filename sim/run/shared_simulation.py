@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from sim.check import CheckReport
 from sim.check.shared import check_shared
+from sim.contract.allocation import allocation_named
 from sim.contract.run import (
     DailyPlans,
     Limits,
@@ -120,7 +121,7 @@ def provider_input(scenario: Scenario, name: str) -> ProviderInput:
     cache = provider.prefix_cache
     return ProviderInput(
         slots=((0, provider.concurrency), *steps),
-        allocation=provider.allocation,
+        allocation=allocation_named(provider.allocation),
         reserved=tuple(
             part.share.reserved_slots if name in part.used_providers else 0 for part in scenario.parts
         ),

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.contract.allocation import FAIR_SHARE, FIFO, MAX_MIN, PRIORITY, WEIGHTED, Allocation
 from sim.contract.run import (
     ProviderInput,
     SharedInput,
@@ -21,7 +22,7 @@ from tests.check.test_check import contended_inputs
 from tests.engine_inputs import arriving, closed, engine_input
 from tests.shared_inputs import answers, cache, checked, failing, limits, provider, rate, simulate, workload
 
-PLAIN_AS = {"fifo": "priority", "fair_share": "weighted", "max_min": "max_min"}
+PLAIN_AS = {FIFO: PRIORITY, FAIR_SHARE: WEIGHTED, MAX_MIN: MAX_MIN}
 
 
 def same(out: SharedOutput, plain: EngineOutput) -> bool:
@@ -114,8 +115,8 @@ def test_a_double_run_is_the_same() -> None:
     assert identical(run_shared(given), run_shared(given))
 
 
-@pytest.mark.parametrize("allocation", ["fair_share", "weighted"])
-def test_the_flip_between_10_and_11_active_requests(allocation: str) -> None:
+@pytest.mark.parametrize("allocation", [FAIR_SHARE, WEIGHTED], ids=["fair_share", "weighted"])
+def test_the_flip_between_10_and_11_active_requests(allocation: Allocation) -> None:
     for active, latency_ms in ((10, 295), (11, 455)):
         given = altered(engine_input(closed(active, 10 * active)), {}, {"allocation": allocation})
         assert set((checked(given).latency_ns / 1_000_000).tolist()) == {latency_ms}

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.check.shared import check_shared
+from sim.contract.allocation import ALLOCATIONS
 from sim.contract.run import (
-    ALLOCATIONS,
     CANCELLED,
     DEGRADED,
     OK,
@@ -135,7 +135,7 @@ def provider_inputs(draw: st.DrawFn, workloads: int) -> ProviderInput:
         spare -= reserved[-1]
     return provider(
         steps,
-        draw(st.sampled_from(ALLOCATIONS)),
+        draw(st.sampled_from(tuple(ALLOCATIONS))),
         reserved=tuple(reserved) if draw(st.booleans()) else (),
         lends=draw(st.booleans()),
         limits=Limits(

@@ -36,13 +36,6 @@ SPARE_ROOM = 1_000
 MOST_LEVEL = 1 << 61
 """How full a bucket may be, in its own units, so that whatever is taken from it fits in 64 bits."""
 
-ALLOCATIONS = {
-    "fifo": kernels.FIFO,
-    "fair_share": kernels.FAIR_SHARE,
-    "max_min": kernels.MAX_MIN,
-    "priority": kernels.FIFO,
-    "weighted": kernels.WEIGHTED,
-}
 UNITS = {
     "calls": kernels.CALLS_UNIT,
     "tokens": kernels.TOKENS_UNIT,
@@ -285,7 +278,9 @@ def provider_table(given: SharedInput) -> IntArray:
         row[kernels.SLOTS_FROM] = slots[index]
         row[kernels.SLOTS] = row[kernels.FREE_COUNT] = one.slots[0][1]
         row[kernels.MOST_SLOTS] = one.most_slots
-        row[kernels.ALLOCATION] = ALLOCATIONS[one.allocation]
+        row[kernels.CAPS] = one.allocation.caps
+        row[kernels.BY_WEIGHT] = one.allocation.by_weight
+        row[kernels.FEWEST_FIRST] = one.allocation.fewest_first
         row[kernels.LENDS] = one.lends
         row[kernels.REJECTS] = one.limits.rejects
         row[kernels.REJECTIONS_COUNT] = one.limits.rejections_count
@@ -305,11 +300,11 @@ def share_table(given: SharedInput, levels: int) -> IntArray:
         used = [one.provider_of(call) for call in range(one.calls_per_request)]
         table[used, index, kernels.USES] = 1
         called = Counter(used[: one.branches])
-        for provider, branches in called.items():
-            table[provider, index, kernels.MOST_USED] = branches if len(called) > 1 else kernels.NEVER
+        for place, branches in called.items():
+            table[place, index, kernels.MOST_USED] = branches if len(called) > 1 else kernels.NEVER
     for row, provider in zip(table, given.providers, strict=True):
         row[:, kernels.RESERVED] = provider.reserved or 0
-        if provider.allocation == "priority":
+        if provider.allocation.by_priority:
             row[:, kernels.RANK] = [
                 sum(other.priority > one.priority for other in given.workloads) for one in given.workloads
             ]

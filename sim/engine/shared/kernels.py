@@ -65,7 +65,6 @@ WAITING, RUNNING = -2, -1
 PENDING, LIVE_STATE, DONE, LOST = range(4)
 AWAY, THINKING, BUSY_USER, RETURNING = range(4)
 
-FIFO, FAIR_SHARE, MAX_MIN, WEIGHTED = range(4)
 CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
 
 # Elements of `World.state`.
@@ -133,7 +132,9 @@ BLOCKERS, DEPENDENTS, PROVIDER, OPTIONAL, TIMEOUT, HEDGE_AFTER, RESERVED_OUTPUT,
 (
     SLOTS,
     MOST_SLOTS,
-    ALLOCATION,
+    CAPS,
+    BY_WEIGHT,
+    FEWEST_FIRST,
     LENDS,
     REJECTS,
     REJECTIONS_COUNT,
@@ -157,7 +158,7 @@ BLOCKERS, DEPENDENTS, PROVIDER, OPTIONAL, TIMEOUT, HEDGE_AFTER, RESERVED_OUTPUT,
     WAKES_AT,
     OUTSTANDING,
     PROVIDER_SIZE,
-) = range(26)
+) = range(28)
 
 # Columns of `World.shares`: what a provider knows of a workload.
 (
@@ -947,7 +948,7 @@ def pick(world: World, provider: Int) -> Int:
     best: Int = NOBODY
     best_rank: Int = NOBODY
     best_held: Int = NOBODY
-    fewest_first = world.providers[provider, ALLOCATION] == MAX_MIN
+    fewest_first = world.providers[provider, FEWEST_FIRST]
     for index in range(world.workloads.shape[0]):
         if world.shares[provider, index, HERE_QUEUED] == 0 or not has_room(world, provider, index):
             continue
@@ -981,9 +982,8 @@ def rank_of(world: World, provider: Int, index: Int) -> Int:
 @helper
 def cap(world: World, provider: Int, index: Int) -> Int:
     """Return how many slots one request of a workload may hold now."""
-    allocation = world.providers[provider, ALLOCATION]
     most = world.providers[provider, SLOTS]
-    if allocation in (FAIR_SHARE, WEIGHTED):
+    if world.providers[provider, CAPS]:
         most = share(world, provider, index)
     return min(most, world.workloads[index, MAX_DEGREE])
 
@@ -992,7 +992,7 @@ def cap(world: World, provider: Int, index: Int) -> Int:
 def share(world: World, provider: Int, index: Int) -> Int:
     """Return a request's fair share under any allocation: by number, or by weight where that counts."""
     one = world.providers[provider]
-    if one[ALLOCATION] == WEIGHTED:
+    if one[BY_WEIGHT]:
         weight = world.workloads[index, WEIGHT]
         return max(1, one[SLOTS] * weight // max(1, one[ALL_ACTIVE_WEIGHT]))
     return max(1, one[SLOTS] // max(1, one[ALL_ACTIVE]))
