@@ -8,6 +8,7 @@ from typing import Any
 
 from sim.choose_plan import HOURS_PER_DAY, KIND, VERSION
 from sim.contract.allocation import allocation_named
+from sim.contract.plan import PARALLEL, SERIAL
 from sim.errors import ArgumentError
 from sim.plan.criteria import MERGE, Evaluation, evaluate_parallel
 from sim.plan.share import share_spans
@@ -183,10 +184,10 @@ def share_levels(scenario: Scenario, found: Sequence[Evaluation], degree: int) -
     for share, active_from, active_to in share_spans(scenario.called_providers):
         one = found[share - 1]
         if one.decision != MERGE:
-            yield PolicyLevel(active_from, active_to, "serial", 1, one.reason)
+            yield PolicyLevel(active_from, active_to, SERIAL, 1, one.reason)
         else:
             capped = share if holds_to_share(scenario) else len(found)
-            yield PolicyLevel(active_from, active_to, "parallel", min(capped, degree), one.reason)
+            yield PolicyLevel(active_from, active_to, PARALLEL, min(capped, degree), one.reason)
 
 
 def joined(levels: Sequence[PolicyLevel]) -> Iterator[PolicyLevel]:

@@ -5,10 +5,11 @@ from importlib.metadata import version
 from typing import Any
 
 from sim.answers.candidate import HeldRule
-from sim.answers.policy import FIXED, POLICY, PolicyPeriod, PolicyResult
+from sim.answers.policy import POLICY, PolicyPeriod, PolicyResult
 from sim.answers.sensitivity import InputSensitivity, Sensitivity
 from sim.answers.size import CONFIDENCE, Sizing
 from sim.answers.size_search import NextSlot, SizePoint
+from sim.contract.plan import FIXED_PLANS
 from sim.result.summary import difference_summary, plain, slo_summary
 from sim.scenario import Scenario
 from sim.statistics.interval import Estimate
@@ -160,7 +161,7 @@ def policy_period_summary(period: PolicyPeriod) -> dict[str, Any]:
         "period": period.name,
         "better_fixed": period.better_fixed,
         "above_better_share": plain(period.above_better_share),
-        "plans": {label: policy_figures(period, label) for label in (*FIXED, POLICY)},
+        "plans": {label: policy_figures(period, label) for label in (*FIXED_PLANS, POLICY)},
     }
 
 

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sim.check import shared_kernels as kernels
 from sim.check.shared_kernels import Walk
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, uses_weight
+from sim.contract.limit import UNITS
 from sim.contract.run import (
     NO_SLOT,
     OK,
@@ -32,12 +33,6 @@ RULES = {
     int(kernels.NOT_DUE): "has an attempt that took what was not its due",
     int(kernels.TAKEN_SLOT): "has an attempt that took a slot that was not free",
     int(kernels.OTHER_HIT): "has an attempt whose cache record is wrong",
-}
-UNITS = {
-    "calls": kernels.CALLS_UNIT,
-    "tokens": kernels.TOKENS_UNIT,
-    "input_tokens": kernels.INPUT_UNIT,
-    "output_tokens": kernels.OUTPUT_UNIT,
 }
 NEVER = 1 << 61
 
@@ -210,7 +205,7 @@ def meter_table(rates: tuple[RateLimit, ...]) -> IntArray:
     table = np.zeros((len(rates), kernels.METER_SIZE), dtype=np.int64)
     for row, rate in zip(table, rates, strict=True):
         row[kernels.UNIT], row[kernels.SCALE], row[kernels.CAPACITY] = (
-            UNITS[rate.unit],
+            UNITS.index(rate.unit),
             rate.window_ns,
             rate.amount,
         )

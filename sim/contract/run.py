@@ -11,7 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.contract.allocation import FAIR_SHARE, Allocation, require_known
+from sim.contract.limit import UNITS
 from sim.contract.plain import BoolArray, ClosedUsers, EngineInput, OpenArrivals
+from sim.errors import ArgumentError, require_one_of
 from sim.units import NS_PER_S, IntArray
 
 # How an attempt ended.
@@ -34,7 +36,7 @@ class RateLimit:
     Parameters
     ----------
     unit
-        What is counted: `calls`, `tokens`, `input_tokens` or `output_tokens`.
+        What is counted, one of `UNITS`.
     amount, window_ns
         The limit, and the time it holds for.
     burst
@@ -46,6 +48,9 @@ class RateLimit:
     amount: int
     window_ns: int
     burst: int | None = None
+
+    def __post_init__(self) -> None:
+        require_one_of("unit", self.unit, UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +153,13 @@ class Faults:
     deadline_ns: int | None = None
     needs: int | None = None
     cancels: bool = True
+
+    def __post_init__(self) -> None:
+        drawn = ATTEMPT_OUTCOMES[: TIMED_OUT + 1]
+        unknown = self.outcome[(self.outcome < OK) | (self.outcome > TIMED_OUT)]
+        if len(unknown):
+            rule = f"must be the number of one of {', '.join(drawn)}"
+            raise ArgumentError("outcome", rule, int(unknown[0]))
 
     @property
     def most_attempts(self) -> int:

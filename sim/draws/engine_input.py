@@ -6,6 +6,7 @@ import numpy as np
 
 from sim.contract.allocation import allocation_named
 from sim.contract.plain import BoolArray, ClosedUsers, EngineInput, OpenArrivals
+from sim.contract.plan import PLANS
 from sim.draws.drawing import Draws
 from sim.plan.criteria import MERGE, Evaluation, evaluate_parallel
 from sim.plan.schedule import serial_order
@@ -59,8 +60,9 @@ def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
     slots = scenario.most_slots
     if isinstance(plan, TabledChoice):
         return share_table(plan.hours[0][1], slots)
-    if plan.plan != "adaptive":
-        return np.full(slots + 1, plan.plan != "serial", dtype=np.bool_)
+    is_parallel = PLANS[plan.plan].is_parallel
+    if is_parallel is not None:
+        return np.full(slots + 1, is_parallel, dtype=np.bool_)
     # More slots than branches change nothing, so a thousand slots cost no more than a few.
     most = min(scenario.slots_at_hand, plan.max_degree or slots)
     merges = [False] + [evaluate(scenario, share).decision == MERGE for share in range(1, most + 1)]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import is_deterministic
 from sim.draws.engine_input import evaluate
 from sim.plan.criteria import Evaluation
@@ -46,13 +47,13 @@ class Decision:
 def decide(scenario: Scenario, plans: Sequence[PlanResult]) -> Decision:
     """Return the decision: on measured savings where both plans were simulated, else by arithmetic."""
     arithmetic = arithmetic_decisions(scenario, plans)
-    serial = next((plan for plan in plans if plan.plan.plan == "serial"), None)
-    others = [plan for plan in plans if plan.plan.plan != "serial"]
+    serial = next((plan for plan in plans if plan.plan.plan == SERIAL), None)
+    others = [plan for plan in plans if plan.plan.plan != SERIAL]
     if serial is None or not others:
         at = arithmetic[-1]
         reason = f"{at.evaluation.reason} (arithmetic at {at.active_requests} active requests)"
         return Decision(at.evaluation.decision, reason, "arithmetic", arithmetic, None, {}, {}, {})
-    chosen = next((plan for plan in others if plan.plan.plan == "parallel"), others[0])
+    chosen = next((plan for plan in others if plan.plan.plan == PARALLEL), others[0])
     by_plan = {plan.label: judged(scenario, serial.values, plan.values) for plan in others}
     measured = by_plan[chosen.label]
     return Decision(

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, Strict
 
+from sim.contract.plan import PLANS
 from sim.plan.share import CalledProvider
 from sim.scenario.base import Model, Name, Path
 from sim.scenario.distribution import Distribution, TokenDuration
@@ -149,7 +150,7 @@ class ScenarioKeys(Model):
     def has_warm_first(self) -> bool:
         """Whether one of the plans that it runs is warm_first."""
         plans = (self.fixed_plan,) if self.fixed_plan else self.plans
-        return any(choice.plan == "warm_first" for choice in plans)
+        return any(PLANS[choice.plan].warms for choice in plans)
 
     @property
     def has_faults(self) -> bool:

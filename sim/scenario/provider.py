@@ -118,7 +118,7 @@ class Provider(Model):
     @property
     def rejects(self) -> bool:
         """Whether it turns calls away that meet a limit."""
-        return self.limits is not None and self.limits.on_limit == "reject"
+        return self.limits is not None and self.limits.rejects
 
     def broken_rules(self) -> Iterator[Broken]:
         for index, step in enumerate(self.concurrency_steps[1:], start=1):

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from sim.check.shared import check_shared
 from sim.contract.allocation import ALLOCATIONS
+from sim.contract.limit import UNITS
 from sim.contract.run import (
     CANCELLED,
     DEGRADED,
@@ -34,8 +35,6 @@ from tests.engine_inputs import arriving, closed
 from tests.shared_checks import check_everything
 from tests.shared_inputs import cache, checked, limits, provider, rate, workload
 from tests.strategies import dependency_graphs
-
-UNITS = ("calls", "tokens", "input_tokens", "output_tokens")
 
 
 @st.composite

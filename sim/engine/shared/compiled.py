@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sim.contract.limit import UNITS
 from sim.contract.plain import BoolArray, ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
 from sim.contract.run import (
     Attempts,
@@ -36,12 +37,6 @@ SPARE_ROOM = 1_000
 MOST_LEVEL = 1 << 61
 """How full a bucket may be, in its own units, so that whatever is taken from it fits in 64 bits."""
 
-UNITS = {
-    "calls": kernels.CALLS_UNIT,
-    "tokens": kernels.TOKENS_UNIT,
-    "input_tokens": kernels.INPUT_UNIT,
-    "output_tokens": kernels.OUTPUT_UNIT,
-}
 ATTEMPT_COLUMNS = {
     "number": kernels.NUMBER,
     "call": kernels.CALL,
@@ -323,7 +318,7 @@ def meter_table(given: SharedInput) -> IntArray:
     table = np.zeros((len(rates), kernels.METER_SIZE), dtype=np.int64)
     for row, rate in zip(table, rates, strict=True):
         row[kernels.IS_BUCKET] = rate.burst is not None
-        row[kernels.UNIT] = UNITS[rate.unit]
+        row[kernels.UNIT] = UNITS.index(rate.unit)
         row[kernels.CAPACITY], row[kernels.SCALE] = rate.amount, rate.window_ns
         if rate.burst is not None:
             scale = scale_of(rate)

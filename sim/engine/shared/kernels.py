@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.contract import run as interface
+from sim.contract.limit import CALLS_UNIT, INPUT_UNIT, OUTPUT_UNIT
 from sim.contract.plain import NO_USER
 from sim.contract.run import DAY_NS, DEGRADED, NO_SLOT, PPM, SUCCEEDED
 from sim.engine.kernel_sort import sort
@@ -65,7 +66,6 @@ WAITING, RUNNING = -2, -1
 PENDING, LIVE_STATE, DONE, LOST = range(4)
 AWAY, THINKING, BUSY_USER, RETURNING = range(4)
 
-CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
 
 # Elements of `World.state`.
 (

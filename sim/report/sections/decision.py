@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sim.answers.comparison import Comparison
+from sim.contract.plan import SERIAL
 from sim.plan.cost import carriers
 from sim.plan.criteria import Criterion
 from sim.report.content import Block, Cell, Paragraph, Section, Table
@@ -159,7 +160,7 @@ def judgements(result: Result) -> Iterator[Judged]:
 
 def serial_and_other(result: Result) -> tuple[PlanResult, PlanResult]:
     """Return the two plans that the measured decision is about."""
-    serial = next(plan for plan in result.plans if plan.plan.plan == "serial")
+    serial = next(plan for plan in result.plans if plan.plan.plan == SERIAL)
     chosen = (name for name, one in result.decision.by_plan.items() if one is result.decision.measured)
     return serial, result.plan(next(chosen))
 
