@@ -1,7 +1,7 @@
 """The rule to put into production: serial or parallel, and on how many slots, by load and by the hour."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
@@ -72,21 +72,9 @@ class PolicyTable:
 
 def hours_summary(hours: PolicyHours) -> dict[str, Any]:
     """Return the hours of one price as plain data."""
-    return {
-        "from_hour": hours.from_hour,
-        "to_hour": hours.to_hour,
-        "price_ratio": hours.price_ratio,
-        "levels": [
-            {
-                "active_from": level.active_from,
-                "active_to": level.active_to,
-                "plan": level.plan,
-                "max_degree": level.max_degree,
-                "reason": level.reason,
-            }
-            for level in hours.levels
-        ],
-    }
+    stated = asdict(replace(hours, merges=()))
+    del stated["merges"]
+    return {**stated, "levels": list(stated["levels"])}
 
 
 def policy_table(scenario: Scenario) -> PolicyTable:
