@@ -1,5 +1,6 @@
 """Every error slotsim raises on purpose; a user sees its text, never a traceback."""
 
+from collections.abc import Collection
 from dataclasses import dataclass
 
 MAX_SHOWN_LENGTH = 80
@@ -69,6 +70,13 @@ class CheckError(SlotsimError):
     """A simulated result contradicts one of the checks; the text tells the request's whole history."""
 
     exit_code = 1
+
+
+def require_one_of(field: str, value: object, choices: Collection[str]) -> str:
+    """Return a name that is among the choices; `ArgumentError` for any other value."""
+    if not isinstance(value, str) or value not in choices:
+        raise ArgumentError(field, f"must be one of {', '.join(choices)}", value)
+    return value
 
 
 def shown(value: object) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sim.contract.allocation import ALLOCATIONS
 from sim.engine import ClosedUsers, EngineInput, OpenArrivals
 from sim.plan.schedule import serial_order
 from sim.units import NS_PER_MS, IntArray
@@ -48,7 +49,7 @@ def engine_input(
     graph = tuple(map(tuple, dependencies)) if dependencies else ((),) * service_ns.shape[1]
     return EngineInput(
         slots=slots,
-        allocation=allocation,
+        allocation=ALLOCATIONS[allocation],
         service_ns=service_ns,
         join_ns=ms([join_ms] * requests),
         dependencies=graph,

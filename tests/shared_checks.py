@@ -214,12 +214,12 @@ class After:
 
     def weight(self, workload: WorkloadInput) -> int:
         """Return what one request of a workload counts for."""
-        return workload.weight if self.provider.allocation == "weighted" else 1
+        return workload.weight if self.provider.allocation.by_weight else 1
 
     def cap(self, workload: WorkloadInput) -> int:
         """Return how many slots a request of a workload may hold."""
         share = self.slots
-        if self.provider.allocation in {"fair_share", "weighted"}:
+        if self.provider.allocation.caps:
             share = max(1, self.slots * self.weight(workload) // max(1, self.active_weight))
         return share if workload.max_degree is None else min(share, workload.max_degree)
 

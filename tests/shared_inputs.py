@@ -10,6 +10,7 @@ import numpy.typing as npt
 from sim.check.shared import check_shared
 from sim.check.shared_compiled import first_broken
 from sim.check.shared_timeline import shared_timeline
+from sim.contract.allocation import ALLOCATIONS
 from sim.contract.run import (
     ATTEMPT_OUTCOMES,
     NO_SLOT,
@@ -158,7 +159,8 @@ def provider(
 ) -> ProviderInput:
     """Return a provider; slots that change are (instant in ms, slots). `options` are `ProviderInput`'s."""
     steps = ((0, slots),) if isinstance(slots, int) else slots
-    return ProviderInput(tuple((round(at * NS_PER_MS), n) for at, n in steps), allocation, **options)
+    given = tuple((round(at * NS_PER_MS), n) for at, n in steps)
+    return ProviderInput(given, ALLOCATIONS[allocation], **options)
 
 
 def limits(*rates: RateLimit, **options: Any) -> Limits:

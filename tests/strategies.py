@@ -3,7 +3,8 @@
 import numpy as np
 from hypothesis import strategies as st
 
-from sim.engine import ALLOCATIONS, ClosedUsers, EngineInput, OpenArrivals
+from sim.contract.allocation import ALLOCATIONS
+from sim.engine import ClosedUsers, EngineInput, OpenArrivals
 from sim.plan.parallel_plan import Branch, ParallelPlan
 from sim.plan.schedule import serial_order
 
@@ -97,7 +98,7 @@ def engine_inputs(draw: st.DrawFn) -> EngineInput:
     longest = draw(st.integers(1, 5))
     return EngineInput(
         slots=slots,
-        allocation=draw(st.sampled_from(ALLOCATIONS)),
+        allocation=draw(st.sampled_from(tuple(ALLOCATIONS.values()))),
         service_ns=rng.integers(1, longest, (requests, len(graph)), endpoint=True) * tick_ns,
         join_ns=rng.choice([0, 0, 1, 2, 3], requests) * tick_ns,
         dependencies=graph,

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
+from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import expected_requests, is_deterministic
 from sim.engine import select_engine
 from sim.errors import ArgumentError
@@ -170,10 +171,10 @@ def choices_for(scenario: Scenario, plan: str | None) -> tuple[PlanChoice, ...]:
             labels = ", ".join(choice.label for choice in scenario.plans)
             raise ArgumentError("plan", f"must be one of the plans: {labels}", plan)
         return named
-    serial = [choice for choice in scenario.plans if choice.plan == "serial"]
-    others = [choice for choice in scenario.plans if choice.plan != "serial"]
+    serial = [choice for choice in scenario.plans if choice.plan == SERIAL]
+    others = [choice for choice in scenario.plans if choice.plan != SERIAL]
     named_by_slo = {part.slo.plan for part in scenario.parts if part.slo is not None}
-    first = sorted(others, key=lambda choice: choice.plan != "parallel")[:1]
+    first = sorted(others, key=lambda choice: choice.plan != PARALLEL)[:1]
     return tuple(
         choice for choice in scenario.plans if choice in [*serial, *first] or choice.label in named_by_slo
     )

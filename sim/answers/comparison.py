@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 from sim.answers.flip import Flip, find_flip
+from sim.contract.plan import SERIAL
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.result.experiment import Options, simulate
 from sim.result.measured_decision import UNDECIDED
@@ -213,7 +214,7 @@ def scenario_words(result: Result) -> str:
 
 def compared_plans(result: Result) -> tuple[PlanResult, PlanResult]:
     """Return serial and the plan that the decision is about."""
-    serial = next(plan for plan in result.plans if plan.plan.plan == "serial")
+    serial = next(plan for plan in result.plans if plan.plan.plan == SERIAL)
     (label,) = (label for label, each in result.decision.by_plan.items() if each is result.decision.measured)
     return serial, result.plan(label)
 

@@ -9,9 +9,11 @@ from typing import Any
 import numpy as np
 
 from sim.answers.boundary import Cell, search
+from sim.contract.allocation import PLAIN_ALLOCATIONS
+from sim.contract.plan import PARALLEL, SERIAL, USUAL_PLANS
 from sim.draws.drawing import expected_requests
 from sim.draws.engine_input import evaluate
-from sim.engine import ALLOCATIONS, Progress, select_engine
+from sim.engine import Progress, select_engine
 from sim.plan.criteria import MERGE, MarginalGain, marginal_gains
 from sim.result.experiment import simulate
 from sim.result.measured_decision import UNDECIDED
@@ -23,7 +25,6 @@ from sim.scenario import Scenario
 from sim.statistics.interval import FASTER, Estimate
 from sim.units import ns_to_ms
 
-FLIP_PLANS = ("serial", "parallel", "adaptive")
 REQUESTS_PER_USER = 400
 OPEN_REQUESTS = 20_000
 MOST_LEVELS_SCANNED = 100
@@ -169,7 +170,7 @@ def flip(
     *,
     active: Sequence[int] = (),
     rates: Sequence[float] = (),
-    allocations: Sequence[str] = ALLOCATIONS,
+    allocations: Sequence[str] = PLAIN_ALLOCATIONS,
     requests_per_user: int = REQUESTS_PER_USER,
     requests: int = OPEN_REQUESTS,
     workers: Workers = None,
@@ -199,7 +200,7 @@ def flip(
     def at(allocation: str, value: float) -> Scenario:
         return at_level(scenario, level, value, allocation, requests_per_user, requests)
 
-    total = len(FLIP_PLANS) * sum(expected_requests(at(allocations[0], value)) for value in values)
+    total = len(USUAL_PLANS) * sum(expected_requests(at(allocations[0], value)) for value in values)
     crew = LevelCrew(at, select_engine(engine, total * len(allocations)).name, workers, progress)
     if len(values) <= MOST_LEVELS_SCANNED:
         pairs = [(allocation, value) for allocation in allocations for value in values]
@@ -260,7 +261,7 @@ def at_level(  # noqa: PLR0917  one argument for each thing that is varied
         {
             "provider.allocation": allocation,
             "load": load,
-            "plans": list(FLIP_PLANS),
+            "plans": list(USUAL_PLANS),
             "experiment.warmup": {"count": count // WARMUP_SHARE},
             "slo": None,
         }
@@ -301,7 +302,7 @@ def best_plan(result: Result) -> str:
     """Return the plan with the lowest mean latency, `serial` where parallel is not shown to be faster."""
     measured = result.decision.measured
     faster = measured is not None and measured.difference.words == FASTER
-    return "parallel" if faster else "serial"
+    return PARALLEL if faster else SERIAL
 
 
 def find_flip(scenario: Scenario, merge_at: int, keep_at: int, engine: str = "auto") -> Flip | None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from sim.answers.candidate import Runner, runner_of
 from sim.answers.policy_table import PolicyLevel, PolicyTable, policy_table
+from sim.contract.plan import FIXED_PLANS
 from sim.draws.drawing import is_deterministic
 from sim.errors import ArgumentError
 from sim.result.objective import MET, SloVerdict, slo_verdict
@@ -16,10 +17,9 @@ from sim.result.summary import difference_summary, plain, provenance, slo_summar
 from sim.run.backend import Workers
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
-from sim.scenario.model import PlanChoice, PlanName
+from sim.scenario.model import PlanChoice
 from sim.statistics.interval import Difference, Estimate, paired_difference
 
-FIXED: tuple[PlanName, ...] = ("serial", "parallel")
 POLICY = "policy"
 ROUNDS_PER_LEVEL = 40
 MEAN = "latency_ms_mean"
@@ -45,7 +45,7 @@ class PolicyPeriod:
     @property
     def better_fixed(self) -> str:
         """The fixed plan with the lower mean latency."""
-        return min(FIXED, key=lambda label: self.figures[label][MEAN].mean)
+        return min(FIXED_PLANS, key=lambda label: self.figures[label][MEAN].mean)
 
     @property
     def above_better_share(self) -> float:
@@ -59,7 +59,7 @@ class PolicyPeriod:
             "period": self.name,
             "better_fixed": self.better_fixed,
             "above_better_share": plain(self.above_better_share),
-            "plans": {label: judged_figures(self.figures[label]) for label in (*FIXED, POLICY)},
+            "plans": {label: judged_figures(self.figures[label]) for label in (*FIXED_PLANS, POLICY)},
         }
 
 
@@ -153,7 +153,7 @@ def policy_for(
     """
     asked = scenario.replace(changes(scenario, active, slo))
     table = policy_table(asked)
-    choices = (*(PlanChoice(plan=label) for label in FIXED), table.choice)
+    choices = (*(PlanChoice(plan=label) for label in FIXED_PLANS), table.choice)
     count = 1 if is_deterministic(asked) else asked.experiment.replications
     runner = runner_of(asked, choices, len(choices) * count, workers, engine)
     plans = simulated(asked, runner, count, progress)
@@ -169,7 +169,7 @@ def policy_for(
             label: paired_difference(
                 fixed[label].values[MEAN], fixed[POLICY].values[MEAN], deterministic=is_deterministic(asked)
             )
-            for label in FIXED
+            for label in FIXED_PLANS
         },
         slo=tuple(slo_verdict(rule, plan, asked) for rule in rules for plan in plans),
     )
@@ -177,7 +177,7 @@ def policy_for(
 
 def changes(scenario: Scenario, active: Sequence[int], slo: Sequence[str]) -> dict[str, Any]:
     """Return what to state over the scenario: plans, objectives, and levels of load where they are given."""
-    stated: dict[str, Any] = {"plans": list(FIXED)}
+    stated: dict[str, Any] = {"plans": list(FIXED_PLANS)}
     rules = slo or tuple(str(rule) for rule in (scenario.slo.rules if scenario.slo else ()))
     stated["slo"] = {"rules": list(rules)} if rules else None
     if active:
@@ -257,5 +257,5 @@ def levels_words(levels: Sequence[PolicyLevel]) -> str:
 
 def worth_words(whole: PolicyPeriod) -> str:
     """Return the mean latencies over the whole load."""
-    policy, *fixed = (whole.figures[label][MEAN].mean for label in (POLICY, *FIXED))
+    policy, *fixed = (whole.figures[label][MEAN].mean for label in (POLICY, *FIXED_PLANS))
     return f"mean latency {policy:.1f} ms, always serial {fixed[0]:.1f}, always parallel {fixed[1]:.1f}"

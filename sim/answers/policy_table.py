@@ -1,14 +1,17 @@
 """The rule to put into production: serial or parallel, and on how many slots, by load and by the hour."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from fractions import Fraction
 from importlib.metadata import version
 from typing import Any
 
 from sim.choose_plan import HOURS_PER_DAY, KIND, VERSION
+from sim.contract.allocation import allocation_named
+from sim.contract.plan import PARALLEL, SERIAL
 from sim.errors import ArgumentError
 from sim.plan.criteria import MERGE, Evaluation, evaluate_parallel
+from sim.plan.share import share_spans
 from sim.scenario import Scenario
 from sim.scenario.model import TabledChoice
 from sim.scenario.provider import PriceWindow
@@ -69,21 +72,9 @@ class PolicyTable:
 
 def hours_summary(hours: PolicyHours) -> dict[str, Any]:
     """Return the hours of one price as plain data."""
-    return {
-        "from_hour": hours.from_hour,
-        "to_hour": hours.to_hour,
-        "price_ratio": hours.price_ratio,
-        "levels": [
-            {
-                "active_from": level.active_from,
-                "active_to": level.active_to,
-                "plan": level.plan,
-                "max_degree": level.max_degree,
-                "reason": level.reason,
-            }
-            for level in hours.levels
-        ],
-    }
+    stated = asdict(replace(hours, merges=()))
+    del stated["merges"]
+    return {**stated, "levels": list(stated["levels"])}
 
 
 def policy_table(scenario: Scenario) -> PolicyTable:
@@ -98,17 +89,17 @@ def policy_table(scenario: Scenario) -> PolicyTable:
     edges = sorted({0.0, *(edge for one in windows for edge in (one.from_hour, one.to_hour % HOURS_PER_DAY))})
     ends = [*edges[1:], float(HOURS_PER_DAY)]
     ratios = [ratio_at(windows, edge) for edge in edges]
-    most = min(slots, len(scenario.workflow.branches))
+    most = scenario.slots_at_hand
     degree = most_degree(scenario, ratios, most)
     hours = tuple(
-        hours_of(scenario, from_hour, to_hour, ratio, slots, degree)
+        hours_of(scenario, from_hour, to_hour, ratio, degree)
         for from_hour, to_hour, ratio in zip(edges, ends, ratios, strict=True)
     )
     return PolicyTable(scenario, slots, None if degree == most else degree, hours)
 
 
 def checked(scenario: Scenario) -> tuple[int, Sequence[PriceWindow]]:
-    """Return the slots that a share is of, and the price windows."""
+    """Return the slots of the providers that the branches call, added up, and the price windows."""
     if len(scenario.parts) > 1:
         raise ArgumentError("workloads", "must be one for a policy", len(scenario.parts))
     providers = list(scenario.used_providers.values())
@@ -121,12 +112,18 @@ def checked(scenario: Scenario) -> tuple[int, Sequence[PriceWindow]]:
             raise ArgumentError(
                 "prices", "must be the same at every provider for a policy", len(provider.prices)
             )
-    return scenario.shared_slots, providers[0].prices
+    return sum(one.slots for one in scenario.called_providers), providers[0].prices
 
 
 def allocations(scenario: Scenario) -> list[str]:
     """Return who gets a free slot at the providers that the branches call, each rule once."""
     return sorted({provider.allocation for provider in scenario.branch_providers.values()})
+
+
+def holds_to_share(scenario: Scenario) -> bool:
+    """Return whether no request may hold more than its fair share, by number, at any provider it calls."""
+    rules = [allocation_named(name) for name in allocations(scenario)]
+    return all(rule.by_share and not rule.by_weight for rule in rules)
 
 
 def ratio_at(windows: Sequence[PriceWindow], hour: float) -> float:
@@ -159,33 +156,26 @@ def most_degree(scenario: Scenario, ratios: Sequence[float], most: int) -> int:
     return degree if same and degree > 1 else most
 
 
-def hours_of(  # noqa: PLR0917  each is one thing that a table depends on
-    scenario: Scenario, from_hour: float, to_hour: float, price_ratio: float, slots: int, degree: int
+def hours_of(
+    scenario: Scenario, from_hour: float, to_hour: float, price_ratio: float, degree: int
 ) -> PolicyHours:
     """Return the levels between two hours of the day."""
-    most = min(slots, len(scenario.workflow.branches))
-    found = [evaluation_at(scenario, min(share, degree), price_ratio) for share in range(1, most + 1)]
-    levels = tuple(joined(list(share_levels(scenario, found, slots, degree))))
+    shares = range(1, scenario.slots_at_hand + 1)
+    found = [evaluation_at(scenario, min(share, degree), price_ratio) for share in shares]
+    levels = tuple(joined(list(share_levels(scenario, found, degree))))
     merges = tuple(one.decision == MERGE for one in found)
     return PolicyHours(from_hour, to_hour, price_ratio, merges, levels)
 
 
-def share_levels(
-    scenario: Scenario, found: Sequence[Evaluation], slots: int, degree: int
-) -> Iterator[PolicyLevel]:
+def share_levels(scenario: Scenario, found: Sequence[Evaluation], degree: int) -> Iterator[PolicyLevel]:
     """Yield what each fair share runs, the largest share and so the fewest active requests first."""
-    most = len(found)
-    for share in range(most, 0, -1):
-        active_from = 1 if share == most else slots // (share + 1) + 1
-        active_to = None if share == 1 else slots // share
-        if active_to is not None and active_to < active_from:
-            continue
+    for share, active_from, active_to in share_spans(scenario.called_providers):
         one = found[share - 1]
         if one.decision != MERGE:
-            yield PolicyLevel(active_from, active_to, "serial", 1, one.reason)
+            yield PolicyLevel(active_from, active_to, SERIAL, 1, one.reason)
         else:
-            capped = share if allocations(scenario) == ["fair_share"] else most
-            yield PolicyLevel(active_from, active_to, "parallel", min(capped, degree), one.reason)
+            capped = share if holds_to_share(scenario) else len(found)
+            yield PolicyLevel(active_from, active_to, PARALLEL, min(capped, degree), one.reason)
 
 
 def joined(levels: Sequence[PolicyLevel]) -> Iterator[PolicyLevel]:

@@ -6,8 +6,9 @@ from fractions import Fraction
 from typing import Any
 
 from sim.plan.cost import carriers
-from sim.plan.criteria import Evaluation, evaluate_parallel, fair_concurrency
+from sim.plan.criteria import Evaluation, evaluate_parallel
 from sim.plan.parallel_plan import ParallelPlan
+from sim.plan.share import CalledProvider, usable_slots
 from sim.scenario import Scenario
 from sim.scenario.base import MAX_COUNT, MAX_MS
 from sim.scenario.load import ClosedLoad
@@ -27,15 +28,14 @@ class Setting:
     """Everything that the arithmetic decides on."""
 
     plan: ParallelPlan
-    slots: int
+    called: tuple[CalledProvider, ...]
     active: int
     max_micros_per_saved_ms: Number
     min_marginal_gain_ratio: Number
 
     def evaluation(self) -> Evaluation:
         """Return every figure and the decision, at the fair share of the slots."""
-        share = fair_concurrency(self.slots, self.active)
-        plan = replace(self.plan, concurrency=share)
+        plan = replace(self.plan, concurrency=usable_slots(self.called, self.active))
         return evaluate_parallel(plan, self.max_micros_per_saved_ms, self.min_marginal_gain_ratio)
 
 
@@ -79,7 +79,7 @@ def setting_of(scenario: Scenario, active: int) -> Setting:
     """Return what the arithmetic decides on at a number of active requests."""
     return Setting(
         scenario.parallel_plan(1),
-        scenario.shared_slots,
+        scenario.called_providers,
         active,
         scenario.criteria.max_micros_per_saved_ms,
         scenario.criteria.min_marginal_gain_ratio,
@@ -232,15 +232,16 @@ def load_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
 
 
 def slots_input(scenario: Scenario, setting: Setting) -> Input:
-    """Return the slots of the tightest provider; those of the next one limit what more of them can do."""
+    """Return the slots of the tightest provider that is called."""
     name = scenario.tightest_provider
     one = scenario.providers[name]
     steps = [step.concurrency for step in one.concurrency_steps]
-    called = scenario.branch_providers.items()
-    others = [provider.most_concurrency for other, provider in called if other != name]
+    place = list(scenario.branch_providers).index(name)
 
     def with_slots(value: Fraction) -> Setting:
-        return replace(setting, slots=min([max([int(value), *steps]), *others]))
+        called = list(setting.called)
+        called[place] = replace(called[place], slots=max([int(value), *steps]))
+        return replace(setting, called=tuple(called))
 
     path, now, most = scenario.concurrency_path(name), Fraction(one.concurrency), Fraction(MOST_USERS)
     return Input("slots", path, "", now, ONE, most, ONE, with_slots)

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sim.answers.sensitivity_inputs import key
+from sim.contract.plan import FIXED_PLANS
 from sim.draws.drawing import is_deterministic
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.result.experiment import simulate
@@ -90,7 +91,7 @@ def judged_scenario(
     crew = Crew(workers, engine, progress)
 
     def judge(scenario: Scenario) -> Judged:
-        asked = scenario.replace({"plans": ["serial", "parallel"]})
+        asked = scenario.replace({"plans": list(FIXED_PLANS)})
         count = 1 if is_deterministic(scenario) else max(LEAST_REPLICATIONS, scenario.experiment.replications)
         result = simulate(asked, replications=count, workers=workers, engine=engine)
         crew.count(1)

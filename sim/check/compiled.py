@@ -107,7 +107,7 @@ def initial_queue(given: EngineInput, out: EngineOutput) -> Queue | None:
     """Return where waiting calls are found; None where they are served in the order of their places."""
     calls = given.calls_per_request
     in_order = calls == 1 or (not any(given.dependencies) and bool(out.ran_parallel.all()))
-    caps_can_bind = given.allocation != "fifo" or given.max_degree is not None
+    caps_can_bind = given.allocation.minds_held or given.max_degree is not None
     if in_order and (calls == 1 or not caps_can_bind):
         return None
     rank = place_at = served = np.empty(0, dtype=np.int64)
@@ -168,7 +168,7 @@ def initial_walk(given: EngineInput, out: EngineOutput) -> Walk:
     slots = min(given.slots, out.slot.size)
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.CALLS] = calls
-    state[kernels.FEWEST_FIRST] = given.allocation == "max_min"
+    state[kernels.FEWEST_FIRST] = given.allocation.fewest_first
     state[kernels.FREE_COUNT] = slots
     state[kernels.LEFT] = requests
     return Walk(

@@ -117,7 +117,7 @@ class Walk:
         heads = [(held, calls[0]) for held, calls in self.waiting.items() if held < cap]
         if not heads:
             return None
-        return min(heads)[1] if self.given.allocation == "max_min" else min(key for _, key in heads)
+        return min(heads)[1] if self.given.allocation.fewest_first else min(key for _, key in heads)
 
     def grant(self, key: Key) -> None:
         """Give a waiting call the slot free longest."""

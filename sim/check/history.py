@@ -22,7 +22,7 @@ def request_history(out: EngineOutput, request: int) -> str:
 
 def violation(given: EngineInput, out: EngineOutput, request: int, what: str) -> CheckError:
     """Return the error that names the broken check and tells the request's history."""
-    run = f"{out.engine} engine, {given.slots} slots, {given.allocation}"
+    run = f"{out.engine} engine, {given.slots} slots, {given.allocation.name}"
     story = request_history(out, request) if 0 <= request < out.requests else "there is no request"
     return CheckError(f"check violated ({run}): {what}\n{story}")
 

@@ -15,6 +15,7 @@ from sim.check.shared_joins import join_rules
 from sim.check.shared_plans import wrong_plans
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
+from sim.contract.allocation import FIFO
 from sim.contract.plain import BoolArray
 from sim.contract.run import (
     CANCELLED,
@@ -112,7 +113,7 @@ def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:
         return 0
     alone = EngineInput(
         slots=1,
-        allocation="fifo",
+        allocation=FIFO,
         service_ns=workload.service_ns[:1],
         join_ns=workload.join_ns[:1],
         dependencies=workload.dependencies,
@@ -299,7 +300,7 @@ def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, 
     caps = Timeline(line.instant_ns, line.active.sum(axis=0), line.cap(index, provider))
     alone = EngineInput(
         slots=given.providers[provider].most_slots,
-        allocation="fifo",
+        allocation=FIFO,
         service_ns=workload.service_ns[out.position[simple]],
         join_ns=workload.join_ns[out.position[simple]],
         dependencies=workload.dependencies,

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from sim.check import shared_kernels as kernels
 from sim.check.shared_kernels import Walk
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, uses_weight
+from sim.contract.limit import UNITS
 from sim.contract.run import (
     NEVER_NS,
     NO_SLOT,
@@ -36,12 +37,6 @@ RULES = {
     int(kernels.TAKEN_SLOT): "has an attempt that took a slot that was not free",
     int(kernels.OTHER_HIT): "has an attempt whose cache record is wrong",
     int(kernels.ADMITTED): "has an attempt that waited for a limit that admitted it",
-}
-UNITS = {
-    "calls": kernels.CALLS_UNIT,
-    "tokens": kernels.TOKENS_UNIT,
-    "input_tokens": kernels.INPUT_UNIT,
-    "output_tokens": kernels.OUTPUT_UNIT,
 }
 NEVER = 1 << 61
 
@@ -157,7 +152,7 @@ def attempts_at(given: SharedInput, out: SharedOutput, provider: int) -> Attempt
 def held_levels(given: SharedInput, rules: ProviderInput, attempts: Attempts) -> int:
     """Return how many numbers of slots held by a request must be told apart: one where no cap can bind."""
     degrees = [one.max_degree for one in given.workloads if one.max_degree is not None]
-    if rules.allocation in {"fifo", "priority"} and not degrees:
+    if not rules.allocation.minds_held and not degrees:
         return 1
     return 1 + min(int(np.bincount(attempts.number).max(initial=0)), rules.most_slots)
 
@@ -174,8 +169,8 @@ def tree_heights(ranks: int) -> IntArray:
 def initial_state(rules: ProviderInput, levels: int) -> IntArray:
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.LEVELS] = levels
-    state[kernels.FEWEST_FIRST] = rules.allocation == "max_min"
-    state[kernels.SHARES] = rules.allocation in {"fair_share", "weighted"}
+    state[kernels.FEWEST_FIRST] = rules.allocation.fewest_first
+    state[kernels.SHARES] = rules.allocation.caps
     state[kernels.LENDS] = rules.lends
     state[kernels.REJECTIONS_COUNT] = rules.limits.rejections_count
     state[kernels.CACHED_TOKENS_COUNT] = rules.limits.cached_tokens_count
@@ -191,11 +186,11 @@ def workload_table(given: SharedInput, provider: int) -> IntArray:
     table = np.zeros((len(given.workloads), kernels.WORKLOAD_SIZE), dtype=np.int64)
     table[:, kernels.RESERVED] = rules.reserved or 0
     for index, (row, one) in enumerate(zip(table, given.workloads, strict=True)):
-        row[kernels.WEIGHT] = one.weight if rules.allocation == "weighted" else 1
+        row[kernels.WEIGHT] = one.weight if rules.allocation.by_weight else 1
         row[kernels.COUNTS_FOR] = uses_weight(given, index, provider)
         row[kernels.MAX_DEGREE] = NEVER if one.max_degree is None else one.max_degree
         row[kernels.HAS_TOKENS] = one.tokens is not None
-        if rules.allocation == "priority":
+        if rules.allocation.by_priority:
             row[kernels.RANK] = sum(other.priority > one.priority for other in given.workloads)
     return table
 
@@ -214,7 +209,7 @@ def meter_table(rates: tuple[RateLimit, ...]) -> IntArray:
     table = np.zeros((len(rates), kernels.METER_SIZE), dtype=np.int64)
     for row, rate in zip(table, rates, strict=True):
         row[kernels.UNIT], row[kernels.SCALE], row[kernels.CAPACITY] = (
-            UNITS[rate.unit],
+            UNITS.index(rate.unit),
             rate.window_ns,
             rate.amount,
         )

@@ -247,7 +247,7 @@ class ProviderWalk:
                 continue
             for held, calls in lists.items():
                 if held < cap[workload]:
-                    fewest = held if self.rules.allocation == "max_min" else 0
+                    fewest = held if self.rules.allocation.fewest_first else 0
                     order = (*self.rank(workload), fewest, calls[0])
                     best = min(best, (order, calls[0])) if best else (order, calls[0])
         return self.queued[best[1][1]][best[1]] if best else None
@@ -263,7 +263,7 @@ class ProviderWalk:
     def rank(self, workload: int) -> tuple[int, int]:
         """Return who goes first: workloads below what they lent to others, then the higher priority."""
         kept = self.rules.reserved[workload] if self.rules.reserved and self.rules.lends else 0
-        priority = self.given.workloads[workload].priority if self.rules.allocation == "priority" else 0
+        priority = self.given.workloads[workload].priority if self.rules.allocation.by_priority else 0
         return int(self.busy[workload] >= kept), -priority
 
     def grant(self, row: AttemptRow, at_ns: int) -> None:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from sim.check.bit_tree import clear_bit, first_bit, set_bit
 from sim.contract import run as interface
+from sim.contract.limit import CALLS_UNIT, INPUT_UNIT, OUTPUT_UNIT
 from sim.contract.run import NO_SLOT
 from sim.engine.native import helper, kernel, part, refer
 from sim.units import IntArray
@@ -81,7 +82,6 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2,
 
 PREFIX, RESERVED_OUTPUT, CALL_SIZE = range(3)
 IS_BUCKET, UNIT, PER_NS, SCALE, CAPACITY, LEVEL, SINCE, METER_SIZE = range(8)
-CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
 HELD, FIRST_WAITING, LAST_WAITING, REQUEST_ROWS = range(4)
 FREE_SINCE, NEXT, BEFORE, IS_FREE, IS_HELD, SLOT_ROWS = range(6)
 TOKENS_IN, TOKENS_OUT, READABLE_AFTER, NEXT_WRITE, ROW_EXTRAS = range(5)

@@ -19,15 +19,18 @@ def wrong_plans(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> 
     for index, workload in enumerate(given.workloads):
         mine = np.flatnonzero((out.workload == index) & ~np.isin(out.arrival_ns, unclear))
         arrival_ns = out.arrival_ns[mine]
-        share = smallest_share(workload, line, index)[line.at(arrival_ns)]
+        share = usable_slots(workload, line, index)[line.at(arrival_ns)]
         broken[mine] = out.ran_parallel[mine] != planned(workload, arrival_ns, share)
     return broken
 
 
-def smallest_share(workload: WorkloadInput, line: SharedTimeline, index: int) -> IntArray:
-    """Return the smallest fair share at each instant, over the providers that the branches call."""
-    called = {workload.provider_of(branch) for branch in range(workload.branches)}
-    return np.asarray(np.min([line.share(index, provider) for provider in called], axis=0))
+def usable_slots(workload: WorkloadInput, line: SharedTimeline, index: int) -> IntArray:
+    """Return the slots at each instant that a plan goes by, over the providers that the branches call."""
+    to = [workload.provider_of(branch) for branch in range(workload.branches)]
+    if len(set(to)) == 1:
+        return line.share(index, to[0])
+    used = [np.minimum(line.share(index, provider), to.count(provider)) for provider in set(to)]
+    return np.asarray(np.sum(used, axis=0))
 
 
 def planned(workload: WorkloadInput, arrival_ns: IntArray, share: IntArray) -> BoolArray:

@@ -35,13 +35,13 @@ class SharedTimeline:
         weights = np.array([[uses_weight(self.given, index, provider)] for index in range(len(self.active))])
         total = np.maximum(1, (self.active * weights).sum(axis=0))
         own = self.given.workloads[workload].weight
-        weight = own if self.given.providers[provider].allocation == "weighted" else 1
+        weight = own if self.given.providers[provider].allocation.by_weight else 1
         return np.asarray(np.maximum(1, self.slots[provider] * weight // total))
 
     def cap(self, workload: int, provider: int) -> IntArray:
         """Return how many slots one request of a workload may hold at each instant."""
-        shares = self.given.providers[provider].allocation in {"fair_share", "weighted"}
-        cap = self.share(workload, provider) if shares else self.slots[provider]
+        caps = self.given.providers[provider].allocation.caps
+        cap = self.share(workload, provider) if caps else self.slots[provider]
         degree = self.given.workloads[workload].max_degree
         return cap if degree is None else np.minimum(cap, degree)
 
@@ -51,7 +51,7 @@ def uses_weight(given: SharedInput, workload: int, provider: int) -> int:
     one = given.workloads[workload]
     if all(one.provider_of(call) != provider for call in range(one.calls_per_request)):
         return 0
-    return one.weight if given.providers[provider].allocation == "weighted" else 1
+    return one.weight if given.providers[provider].allocation.by_weight else 1
 
 
 def shared_timeline(given: SharedInput, out: SharedOutput) -> SharedTimeline:

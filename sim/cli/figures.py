@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
+from sim.contract.plan import PARALLEL, PLANS
 from sim.result.plan_result import PlanResult
 from sim.statistics.interval import Difference, Estimate
 from sim.units import round_half_away
@@ -10,7 +11,7 @@ from sim.units import round_half_away
 BLANK = "-"
 OVERLOADED = "overloaded"
 MOST_DECIMALS = 6
-ORDER = {"parallel": 0, "serial": 1, "adaptive": 2, "warm_first": 3}
+ORDER = {name: place for place, name in enumerate(sorted(PLANS, key=lambda name: name != PARALLEL))}
 """Plans in tables: the question, what it is held against, the mixture of both, and the lead for a cache."""
 
 TIME, SHARE, NUMBER = "time", "share", "number"

@@ -13,10 +13,8 @@ from sim.cli.options import (
     Where,
     command,
 )
-from sim.errors import ArgumentError, Fault, InputError
-
-PLAIN_ALLOCATIONS = ("fair_share", "fifo", "max_min")
-ALLOCATIONS = (*PLAIN_ALLOCATIONS, "priority", "weighted")
+from sim.contract.allocation import PLAIN_ALLOCATIONS, allocation_named
+from sim.errors import Fault, InputError
 
 
 @command
@@ -35,7 +33,8 @@ def flip(
     allocation: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME", help="Who gets a free slot; repeatable [default: fair_share, fifo, max_min]"
+            metavar="NAME",
+            help=f"Who gets a free slot; repeatable [default: {', '.join(PLAIN_ALLOCATIONS)}]",
         ),
     ] = None,
     requests_per_user: Annotated[int, typer.Option(min=10, help="Length of the closed runs.")] = 400,
@@ -75,7 +74,4 @@ def flip(
 
 def known_allocations(names: "list[str] | tuple[str, ...]") -> tuple[str, ...]:
     """Return the allocations named, each once."""
-    for name in names:
-        if name not in ALLOCATIONS:
-            raise ArgumentError("--allocation", f"must be one of {', '.join(ALLOCATIONS)}", name)
-    return tuple(dict.fromkeys(names))
+    return tuple(dict.fromkeys(allocation_named(name, "--allocation").name for name in names))

@@ -6,7 +6,8 @@ from typing import Any
 
 from sim.draws.engine_input import evaluate
 from sim.errors import ArgumentError
-from sim.plan.criteria import Evaluation, fair_concurrency
+from sim.plan.criteria import Evaluation
+from sim.plan.share import share_spans, usable_slots
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
 
@@ -47,8 +48,8 @@ def shares(scenario: Scenario, active: int | None, slots: int | None) -> list[Sh
     levels = [active] if active is not None else users(scenario)
     if not levels:
         return list(every_share(scenario))
-    total = scenario.shared_slots
-    return [Share(level, level, evaluate(scenario, fair_concurrency(total, level))) for level in levels]
+    called = scenario.called_providers
+    return [Share(level, level, evaluate(scenario, usable_slots(called, level))) for level in levels]
 
 
 def users(scenario: Scenario) -> list[int]:
@@ -62,11 +63,6 @@ def users(scenario: Scenario) -> list[int]:
 
 
 def every_share(scenario: Scenario) -> Iterator[Share]:
-    """Yield each share from the greatest that makes a difference down to one slot, and where it holds."""
-    total = scenario.shared_slots
-    most = min(total, len(scenario.workflow.branches))
-    for slots in range(most, 0, -1):
-        active_from = 1 if slots == most else total // (slots + 1) + 1
-        active_to = None if slots == 1 else total // slots
-        if active_to is None or active_from <= active_to:
-            yield Share(active_from, active_to, evaluate(scenario, slots))
+    """Yield each share from the greatest that makes a difference down to the least, and where it holds."""
+    for slots, active_from, active_to in share_spans(scenario.called_providers):
+        yield Share(active_from, active_to, evaluate(scenario, slots))

@@ -11,6 +11,7 @@ from sim.cli.figures import FIGURES, estimate, heading, in_order, number, shown_
 from sim.cli.show_breakdown import periods_parts, workloads_parts
 from sim.cli.show_time import time_parts
 from sim.cli.terminal import new_table
+from sim.contract.plan import ADAPTIVE
 from sim.plan.criteria import Criterion
 from sim.result.result import Result
 from sim.scenario import Scenario
@@ -119,7 +120,7 @@ def other_decision_lines(result: Result) -> Iterator[str]:
     """Yield the decision about other plans than parallel, in each period, and for each workload."""
     decision = result.decision
     for label, about in decision.by_plan.items():
-        if about is not decision.measured and result.plan(label).plan.plan != "adaptive":
+        if about is not decision.measured and result.plan(label).plan.plan != ADAPTIVE:
             yield f"{label}: {about.reason}"
     for name, about in (decision.by_period | decision.by_workload).items():
         yield f"{name}: {about.reason}"

@@ -3,10 +3,11 @@
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.answers.policy import FIXED, MEAN, POLICY, PolicyResult
+from sim.answers.policy import MEAN, POLICY, PolicyResult
 from sim.answers.words import above_words, active_words, difference_words, within
 from sim.cli.figures import NUMBER, SHARE, estimate
 from sim.cli.terminal import new_table
+from sim.contract.plan import FIXED_PLANS
 
 
 def policy_parts(result: PolicyResult) -> list[RenderableType]:
@@ -18,7 +19,7 @@ def policy_parts(result: PolicyResult) -> list[RenderableType]:
         "",
         period_table(result),
         "",
-        *(difference_words(result, label) for label in FIXED),
+        *(difference_words(result, label) for label in FIXED_PLANS),
         *(f"slo: {one.rule} on {one.plan}: {one.verdict}" for one in result.slo),
     ]
 
@@ -35,7 +36,7 @@ def rule_table(result: PolicyResult) -> Table:
 
 def period_table(result: PolicyResult) -> Table:
     """Return a row for each period and the whole load."""
-    labels = (*FIXED, POLICY)
+    labels = (*FIXED_PLANS, POLICY)
     attained = [name for name in result.whole.figures[POLICY] if name.startswith("share_within_")]
     table = new_table(
         "latency mean, ms",

@@ -18,13 +18,13 @@ from sim.cli.options import (
     command,
 )
 from sim.cli.terminal import complain, progress
+from sim.contract.plan import FIXED_PLANS
 
 if TYPE_CHECKING:
     from sim.scenario import Scenario
     from sim.sweeps.grid import Grid
     from sim.sweeps.sweep import Sweep
 
-MAP_PLANS = ["serial", "parallel"]
 MOST_SCANNED = 2_500
 TABLE, CSV = "sweep.parquet", "sweep.csv"
 
@@ -106,7 +106,7 @@ def map_verdicts(
 
     grid = Grid.of((Axis.parsed(x, "--x"), Axis.parsed(y, "--y")), "--y")
     machine = where.machine()
-    scenario = load_scenario(file, over.overrides(MAP_PLANS))
+    scenario = load_scenario(file, over.overrides(list(FIXED_PLANS)))
     target = stored.folder(scenario, "maps")
     by_search = len(grid) > MOST_SCANNED if search is None else search
     done = swept(scenario, grid, target, machine, stored, search=by_search)

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sim.contract.allocation import Allocation, require_known
 from sim.errors import ArgumentError
 from sim.units import IntArray
 
@@ -21,7 +22,6 @@ Progress = Callable[[int], None]
 
 NO_USER = -1
 NO_CALL = -1
-ALLOCATIONS = ("fair_share", "fifo", "max_min")
 
 
 class DrawsExhaustedError(Exception):
@@ -99,7 +99,7 @@ class EngineInput:
     Parameters
     ----------
     slots, allocation
-        The provider's concurrency, and who gets a free slot (one of `ALLOCATIONS`).
+        The provider's concurrency, and who gets a free slot.
     service_ns
         int64[requests, calls], each >= 1. A join that holds a slot is the last call.
     join_ns
@@ -123,7 +123,7 @@ class EngineInput:
     """
 
     slots: int
-    allocation: str
+    allocation: Allocation
     service_ns: IntArray
     join_ns: IntArray
     dependencies: tuple[tuple[int, ...], ...]
@@ -133,6 +133,7 @@ class EngineInput:
     max_degree: int | None = None
 
     def __post_init__(self) -> None:
+        require_known(self.allocation)
         check_shape("service_ns", self.service_ns, (self.load.requests, self.calls_per_request))
         check_shape("join_ns", self.join_ns, (self.load.requests,))
         check_table("runs_parallel_at", self.runs_parallel_at, self.slots)
@@ -143,7 +144,7 @@ class EngineInput:
 
     def cap(self, active: int) -> int:
         """Return how many slots one request may hold while `active` requests are (at least 1)."""
-        share = max(1, self.slots // active) if self.allocation == "fair_share" else self.slots
+        share = max(1, self.slots // active) if self.allocation.caps else self.slots
         return share if self.max_degree is None else min(share, self.max_degree)
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sim.contract.allocation import FAIR_SHARE, Allocation, require_known
+from sim.contract.limit import UNITS
 from sim.contract.plain import (
     BoolArray,
     ClosedUsers,
@@ -20,9 +22,8 @@ from sim.contract.plain import (
     check_shape,
     check_table,
 )
+from sim.errors import ArgumentError, require_one_of
 from sim.units import NS_PER_S, IntArray
-
-ALLOCATIONS = ("fair_share", "fifo", "max_min", "priority", "weighted")
 
 # How an attempt ended.
 OK, SERVER_ERROR, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED = range(6)
@@ -45,7 +46,7 @@ class RateLimit:
     Parameters
     ----------
     unit
-        What is counted: `calls`, `tokens`, `input_tokens` or `output_tokens`.
+        What is counted, one of `UNITS`.
     amount, window_ns
         The limit, and the time it holds for.
     burst
@@ -57,6 +58,9 @@ class RateLimit:
     amount: int
     window_ns: int
     burst: int | None = None
+
+    def __post_init__(self) -> None:
+        require_one_of("unit", self.unit, UNITS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +90,7 @@ class ProviderInput:
     slots
         (instant in ns, concurrency from then on), the first at 0.
     allocation
-        Who gets a free slot (one of `ALLOCATIONS`).
+        Who gets a free slot.
     reserved
         Slots kept for each workload; empty for none.
     lends
@@ -94,11 +98,14 @@ class ProviderInput:
     """
 
     slots: tuple[tuple[int, int], ...]
-    allocation: str = "fair_share"
+    allocation: Allocation = FAIR_SHARE
     reserved: tuple[int, ...] = ()
     lends: bool = True
     limits: Limits = Limits()
     cache: PrefixCache | None = None
+
+    def __post_init__(self) -> None:
+        require_known(self.allocation)
 
     @property
     def most_slots(self) -> int:
@@ -158,6 +165,13 @@ class Faults:
     deadline_ns: int | None = None
     needs: int | None = None
     cancels: bool = True
+
+    def __post_init__(self) -> None:
+        drawn = ATTEMPT_OUTCOMES[: TIMED_OUT + 1]
+        unknown = self.outcome[(self.outcome < OK) | (self.outcome > TIMED_OUT)]
+        if len(unknown):
+            rule = f"must be the number of one of {', '.join(drawn)}"
+            raise ArgumentError("outcome", rule, int(unknown[0]))
 
     @property
     def most_attempts(self) -> int:
@@ -226,9 +240,10 @@ class WorkloadInput:
     serial_order
         The calls that a serial request makes, one after another. It has no join.
     runs_parallel_at
-        bool[slots + 1]: whether a request that starts at fair share k runs in parallel, k being the smallest
-        at the providers that its branches call, `slots` the most of any provider at any time. All true is
-        the plan `parallel`, all false is `serial`, a mixture is `adaptive`. Element 0 is never read.
+        bool[slots + 1]: whether a request that starts on k slots runs in parallel, k being its fair share at
+        the provider that its branches call, and of several the sum of min(fair share, branches that call it);
+        `slots` the most there can be. All true is the plan `parallel`, all false is `serial`, a mixture is
+        `adaptive`. Element 0 is never read.
     load
         Open arrivals or closed users. It says how many requests there are: all that is drawn must be for as
         many.
@@ -244,7 +259,7 @@ class WorkloadInput:
     provider
         For each call, the index of its provider.
     priority, weight
-        Rank under `priority` (higher goes first) and share under `weighted` (whole numbers).
+        Rank (higher goes first) and share, where the allocation goes by priority or by weight; whole numbers.
     faults, tokens
         None where nothing goes wrong, and where neither limits nor caches look at tokens.
     """

@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from sim.contract.allocation import allocation_named
 from sim.contract.plain import BoolArray, ClosedUsers, EngineInput, OpenArrivals
+from sim.contract.plan import PLANS
 from sim.draws.drawing import Draws
 from sim.plan.criteria import Evaluation, evaluate_parallel, merging_shares
 from sim.plan.schedule import serial_order
@@ -27,7 +29,7 @@ def engine_input(scenario: Scenario, plan: PlanChoice, draws: Draws) -> EngineIn
         dependencies = (*dependencies, tuple(range(len(dependencies))))
     return EngineInput(
         slots=scenario.provider.concurrency,
-        allocation=scenario.provider.allocation,
+        allocation=allocation_named(scenario.provider.allocation),
         service_ns=service_ns,
         join_ns=join_ns,
         dependencies=dependencies,
@@ -53,15 +55,16 @@ def engine_load(scenario: Scenario, draws: Draws) -> OpenArrivals | ClosedUsers:
 def runs_parallel_at(scenario: Scenario, plan: PlanChoice) -> BoolArray:
     """Return, for each fair share k that there can be, whether the plan runs a request in parallel.
 
-    bool[slots + 1], with the most slots that any provider has at any time.
+    bool[slots + 1], with the most slots of all providers, added up.
     """
     slots = scenario.most_slots
     if isinstance(plan, TabledChoice):
         return share_table(plan.hours[0][1], slots)
-    if plan.plan != "adaptive":
-        return np.full(slots + 1, plan.plan != "serial", dtype=np.bool_)
+    is_parallel = PLANS[plan.plan].is_parallel
+    if is_parallel is not None:
+        return np.full(slots + 1, is_parallel, dtype=np.bool_)
     # More slots than branches change nothing, so a thousand slots cost no more than a few.
-    most = min(scenario.shared_slots, len(scenario.workflow.branches), plan.max_degree or slots)
+    most = min(scenario.slots_at_hand, plan.max_degree or slots)
     criteria = scenario.criteria
     merges = merging_shares(
         scenario.parallel_plan(1), most, criteria.max_micros_per_saved_ms, criteria.min_marginal_gain_ratio

@@ -1,7 +1,6 @@
 """Engines: drawn arrays in, tables out (see `sim.contract.plain`)."""
 
 from sim.contract.plain import (
-    ALLOCATIONS,
     NO_CALL,
     NO_USER,
     ClosedUsers,
@@ -15,7 +14,6 @@ from sim.engine.choice import ENGINES, Engine, EngineChoice, SharedEngine, selec
 from sim.engine.simpy_model import run
 
 __all__ = [
-    "ALLOCATIONS",
     "ENGINES",
     "NO_CALL",
     "NO_USER",

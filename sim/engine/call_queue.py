@@ -163,6 +163,6 @@ def call_queue(given: EngineInput) -> CallQueue:
     """Return the queue of a run's allocation."""
     calls = given.calls_per_request
     at_once = min(given.slots, calls) if given.runs_parallel_at[1:].any() else 1
-    if at_once == 1 or (given.allocation == "fifo" and given.cap(active=1) >= at_once):
+    if at_once == 1 or (not given.allocation.minds_held and given.cap(active=1) >= at_once):
         return InLine()
-    return FewestHeld(calls) if given.allocation == "max_min" else BelowCap(calls)
+    return FewestHeld(calls) if given.allocation.fewest_first else BelowCap(calls)

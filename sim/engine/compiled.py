@@ -142,7 +142,7 @@ def caps_can_bind(given: EngineInput) -> bool:
     """Return whether who gets a slot may depend on how many its request holds."""
     if given.calls_per_request == 1 or not given.runs_parallel_at[1:].any():
         return False  # whoever waits holds nothing
-    return given.allocation == "max_min" or bool(caps(given).min() < given.calls_per_request)
+    return given.allocation.fewest_first or bool(caps(given).min() < given.calls_per_request)
 
 
 def caps(given: EngineInput) -> IntArray:
@@ -214,7 +214,7 @@ def initial_state(given: EngineInput) -> IntArray:
     state[kernels.CALLS] = given.calls_per_request
     state[kernels.SLOT_BITS] = slot_bits(given)
     state[kernels.LONGEST] = 1 << (TIME_BITS - slot_bits(given))
-    state[kernels.FEWEST_FIRST] = given.allocation == "max_min"
+    state[kernels.FEWEST_FIRST] = given.allocation.fewest_first
     state[kernels.MOST_QUEUED] = most_queued(given)
     state[kernels.FREE_COUNT] = used_slots(given)
     state[kernels.END] = kernels.NEVER

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from sim.answers.flip import PlanFigure
+from sim.contract.allocation import allocation_named
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.report.content import Cell, Mark
 from sim.report.shown import count, missing, percent, trimmed
@@ -26,13 +27,6 @@ ARRIVALS = {
     "poisson": "Poisson arrivals at",
     "fixed": "arrivals at a fixed interval,",
     "gamma": "gamma arrivals at",
-}
-ALLOCATIONS = {
-    "fair_share": "fair share",
-    "fifo": "first in, first out",
-    "max_min": "max-min",
-    "priority": "by priority",
-    "weighted": "weighted fair share",
 }
 PART_WORDS = {
     "service": "service",
@@ -105,7 +99,7 @@ def provider_words(provider: Provider, name: str) -> str:
         "a prefix cache": provider.prefix_cache,
         "prices by the hour": provider.prices,
     }
-    words = [ALLOCATIONS[provider.allocation], *(text for text, rule in rules.items() if rule)]
+    words = [allocation_named(provider.allocation).words, *(text for text, rule in rules.items() if rule)]
     return f"{name}{joined(slots)} slots, {', '.join(words)}"
 
 

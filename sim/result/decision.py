@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import is_deterministic
 from sim.draws.engine_input import evaluate
-from sim.plan.criteria import Evaluation, fair_concurrency
+from sim.plan.criteria import Evaluation
+from sim.plan.share import usable_slots
 from sim.result.measured_decision import MeasuredDecision, measured_decision
 from sim.result.plan_result import PlanResult, Values
 from sim.scenario import Scenario
@@ -45,13 +47,13 @@ class Decision:
 def decide(scenario: Scenario, plans: Sequence[PlanResult]) -> Decision:
     """Return the decision: on measured savings where both plans were simulated, else by arithmetic."""
     arithmetic = arithmetic_decisions(scenario, plans)
-    serial = next((plan for plan in plans if plan.plan.plan == "serial"), None)
-    others = [plan for plan in plans if plan.plan.plan != "serial"]
+    serial = next((plan for plan in plans if plan.plan.plan == SERIAL), None)
+    others = [plan for plan in plans if plan.plan.plan != SERIAL]
     if serial is None or not others:
         at = arithmetic[-1]
         reason = f"{at.evaluation.reason} (arithmetic at {at.active_requests} active requests)"
         return Decision(at.evaluation.decision, reason, "arithmetic", arithmetic, None, {}, {}, {})
-    chosen = next((plan for plan in others if plan.plan.plan == "parallel"), others[0])
+    chosen = next((plan for plan in others if plan.plan.plan == PARALLEL), others[0])
     by_plan = {plan.label: judged(scenario, serial.values, plan.values) for plan in others}
     measured = by_plan[chosen.label]
     return Decision(
@@ -105,7 +107,7 @@ def arithmetic_decisions(scenario: Scenario, plans: Sequence[PlanResult]) -> tup
         levels = sorted({step.active_requests for step in load.steps if step.active_requests})
     else:
         levels = [max(1, round(plans[0].estimates["active_requests_mean"].mean))]
-    slots = scenario.shared_slots
+    called = scenario.called_providers
     return tuple(
-        ArithmeticDecision(active, evaluate(scenario, fair_concurrency(slots, active))) for active in levels
+        ArithmeticDecision(active, evaluate(scenario, usable_slots(called, active))) for active in levels
     )

@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from sim.contract.plan import PARALLEL, SERIAL
 from sim.plan.schedule import schedule_plan
 from sim.scenario import Scenario
 from sim.scenario.distribution import Exponential
@@ -38,7 +39,7 @@ def alone_ms(scenario: Scenario, plan: PlanChoice) -> float:
     critical_ms = schedule_plan(scenario.parallel_plan(slots)).ideal_ms - scenario.join_mean_ms
     degree = min(slots, plan.max_degree or slots)
     parallel_ms = open_latency_bound(critical_ms, serial_ms, degree, scenario.join_mean_ms)
-    return {"serial": serial_ms, "parallel": parallel_ms}.get(plan.plan, min(serial_ms, parallel_ms))
+    return {SERIAL: serial_ms, PARALLEL: parallel_ms}.get(plan.plan, min(serial_ms, parallel_ms))
 
 
 def expected(
@@ -76,7 +77,7 @@ def waits(scenario: Scenario, plan: PlanChoice) -> Iterator[Expected]:
     if len(branches) == 1 and isinstance(branches[0].duration_ms, Exponential) and load.arrivals == "poisson":
         yield Expected("waiting_ms_mean", "exactly", mmc_wait(calls_per_ms, mean_ms, slots), "Erlang C")
         return
-    if plan.plan == "serial" or len(branches) == 1:
+    if plan.plan == SERIAL or len(branches) == 1:
         arrival_cv = {"poisson": 1.0, "fixed": 0.0}.get(load.arrivals, load.cv or 1.0)
         wait_ms = allen_cunneen_wait(calls_per_ms, mean_ms, slots, arrival_cv, call_cv(scenario))
         yield Expected("waiting_ms_mean", "about", wait_ms, "Allen-Cunneen, calls as if independent")

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sim.contract.plan import PARALLEL, SERIAL
 from sim.plan.criteria import MERGE
 from sim.result.decision import Decision
 from sim.result.measured_decision import UNDECIDED
@@ -46,7 +47,7 @@ def slo_verdicts(
 
 def plan_to_hold(part: Scenario, plans: Sequence[PlanResult], decision: Decision) -> PlanResult:
     """Return the plan that has to keep a workload's SLO."""
-    recommended = "parallel" if decision.decision == MERGE else "serial"
+    recommended = PARALLEL if decision.decision == MERGE else SERIAL
     named = part.slo.plan if part.slo else None
     fitting = (plan for plan in plans if (plan.label == named if named else plan.plan.plan == recommended))
     return next(fitting, plans[0])

@@ -230,8 +230,7 @@ class ProviderWaits:
         self.beside_free = OWN_CAP
         if run.shared is not None:
             rules = run.shared.given.providers[provider]
-            capped = rules.allocation in {"fair_share", "weighted"}
-            self.beside_free = OWN_CAP if capped and not rules.limits.rates else LIMITS
+            self.beside_free = OWN_CAP if rules.allocation.caps and not rules.limits.rates else LIMITS
             if not rules.limits.rates and not any(rules.reserved):
                 self.beside_free = OWN_CAP
 

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 
 from sim.check import CheckReport
 from sim.check.shared import check_shared
+from sim.contract.allocation import allocation_named
+from sim.contract.limit import UNIT_OF_KEY
+from sim.contract.plan import PLANS
 from sim.contract.run import (
     DailyPlans,
     Limits,
@@ -27,7 +30,6 @@ from sim.scenario.model import PlanChoice, TabledChoice
 from sim.units import s_to_ns
 
 SECONDS_PER_HOUR = 3600
-UNITS = {"rpm": "calls", "tpm": "tokens", "itpm": "input_tokens", "otpm": "output_tokens"}
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def workload_input(part: Scenario, plan: PlanChoice, replication: int, requests:
         load=alone.load,
         max_degree=plan.max_degree,
         join_holds_slot=part.workflow.join_holds_slot,
-        warm_first=plan.plan == "warm_first",
+        warm_first=PLANS[plan.plan].warms,
         daily_plans=daily_plans(part, plan),
         provider=tuple(calls_to + [0] * part.workflow.join_holds_slot),
         priority=part.share.priority,
@@ -126,7 +128,7 @@ def provider_input(scenario: Scenario, name: str) -> ProviderInput:
     cache = provider.prefix_cache
     return ProviderInput(
         slots=((0, provider.concurrency), *steps),
-        allocation=provider.allocation,
+        allocation=allocation_named(provider.allocation),
         reserved=tuple(
             part.share.reserved_slots if name in part.used_providers else 0 for part in scenario.parts
         ),
@@ -141,11 +143,9 @@ def limits_of(limits: RateLimits | None) -> Limits:
     if limits is None:
         return Limits()
     window_ns = s_to_ns(limits.window_s)
-    refills = limits.enforcement == "token_bucket"
     rates = (
-        RateLimit(UNITS[key], limits.per_window(key), window_ns, limits.capacity(key) if refills else None)
-        for key in limits.stated
+        RateLimit(unit, limits.per_window(key), window_ns, limits.capacity(key) if limits.refills else None)
+        for key, unit in UNIT_OF_KEY.items()
+        if key in limits.stated
     )
-    return Limits(
-        tuple(rates), limits.on_limit == "reject", limits.rejections_count, limits.cached_tokens_count
-    )
+    return Limits(tuple(rates), limits.rejects, limits.rejections_count, limits.cached_tokens_count)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.check import CheckReport, check_run
+from sim.contract.allocation import allocation_named
 from sim.contract.run import WorkloadInput
 from sim.draws.drawing import draw
 from sim.draws.engine_input import engine_input
@@ -99,7 +100,7 @@ def first_alone(scenario: Scenario, first: WorkloadInput) -> EngineInput:
     """Return the first workload of a run on shared providers, with the draws of that run, as if alone."""
     return EngineInput(
         slots=scenario.provider.concurrency,
-        allocation=scenario.provider.allocation,
+        allocation=allocation_named(scenario.provider.allocation),
         service_ns=first.service_ns,
         join_ns=first.join_ns,
         dependencies=first.dependencies,

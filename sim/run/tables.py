@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from sim.check.shared_timeline import provider_of_attempts
+from sim.contract.plan import FIXED_PLANS
 from sim.contract.run import ATTEMPT_OUTCOMES, OK, REQUEST_OUTCOMES
 from sim.run.accounts import accounts_of
 from sim.run.shared_simulation import SharedRun
@@ -69,7 +70,7 @@ def requests_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
             "replication": np.full(out.requests, run.replication),
             "request": np.arange(out.requests),
             "user": out.user,
-            "ran": _labels(["serial", "parallel"], out.ran_parallel.astype(np.int64)),
+            "ran": _labels(FIXED_PLANS, out.ran_parallel.astype(np.int64)),
             "arrival_ms": _ms(out.arrival_ns),
             "completion_ms": _ms(out.completion_ns),
             "latency_ms": _ms(out.latency_ns),

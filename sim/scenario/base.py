@@ -3,14 +3,23 @@
 The bounds keep every sum of nanoseconds within int64 and every run within a machine's memory.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
 from operator import eq
 from typing import Annotated, Any, Self
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, ValidationInfo, model_validator
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Discriminator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    ValidationInfo,
+    model_validator,
+)
+from pydantic_core import CoreSchema, PydanticCustomError, PydanticKnownError, core_schema
 
 from sim.errors import Fault
 
@@ -105,6 +114,25 @@ class Model(BaseModel):
         if broken:
             raise BrokenRulesError(*broken)
         return self
+
+
+@dataclass(frozen=True)
+class OneOf:
+    """Annotates a text that must be a name of a table, of those that are in it when a file is read."""
+
+    table: Collection[str]
+
+    def __get_pydantic_core_schema__(self, _source: Any, _handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_plain_validator_function(self.name)
+
+    def __get_pydantic_json_schema__(self, _core: CoreSchema, _handler: GetJsonSchemaHandler) -> Any:
+        return {"enum": list(self.table), "type": "string"}
+
+    def name(self, value: object) -> str:
+        """Return a value that is such a name."""
+        if isinstance(value, str) and value in self.table:
+            return value
+        raise PydanticKnownError("literal_error", {"expected": ", ".join(self.table)})
 
 
 def chosen_by(

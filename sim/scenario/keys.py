@@ -6,6 +6,8 @@ from typing import Annotated, Literal
 
 from pydantic import Field, PrivateAttr, Strict
 
+from sim.contract.plan import PLANS
+from sim.plan.share import CalledProvider
 from sim.scenario.base import Model, Name, Path
 from sim.scenario.distribution import Distribution, TokenDuration
 from sim.scenario.failures import Failures
@@ -97,28 +99,22 @@ class ScenarioKeys(Model):
         return min(called, key=lambda name: (called[name].most_concurrency, name))
 
     @property
-    def shared_slots(self) -> int:
-        """The slots that a fair share is part of, for arithmetic on one number of slots.
-
-        Those of the tightest provider; of slots that change, the most that there are at any time.
-        """
-        return self.providers[self.tightest_provider].most_concurrency
+    def called_providers(self) -> tuple[CalledProvider, ...]:
+        """What arithmetic knows of the providers that branches call; of slots that change, the most."""
+        first = next(iter(self.providers))
+        branches = Counter(branch.provider or first for branch in self.workflow.branches)
+        called = self.branch_providers.items()
+        return tuple(CalledProvider(provider.most_concurrency, branches[name]) for name, provider in called)
 
     @property
     def slots_at_hand(self) -> int:
-        """The slots that one request alone can use at once, at all providers that its branches call together.
-
-        At each no more than the branches that call it; of slots that change, the most at any time.
-        """
-        called = self.branch_providers
-        first = next(iter(self.providers))
-        branches = Counter(branch.provider or first for branch in self.workflow.branches)
-        return sum(min(provider.most_concurrency, branches[name]) for name, provider in called.items())
+        """The slots that one request alone can use at once; at each provider one for each branch at most."""
+        return sum(min(one.slots, one.branches) for one in self.called_providers)
 
     @property
     def most_slots(self) -> int:
-        """The most slots that any provider has at any time."""
-        return max(provider.most_concurrency for provider in self.providers.values())
+        """The most slots of all providers, added up."""
+        return sum(provider.most_concurrency for provider in self.providers.values())
 
     @property
     def has_prefix_cache(self) -> bool:
@@ -154,7 +150,7 @@ class ScenarioKeys(Model):
     def has_warm_first(self) -> bool:
         """Whether one of the plans that it runs is warm_first."""
         plans = (self.fixed_plan,) if self.fixed_plan else self.plans
-        return any(choice.plan == "warm_first" for choice in plans)
+        return any(PLANS[choice.plan].warms for choice in plans)
 
     @property
     def has_faults(self) -> bool:

@@ -2,14 +2,15 @@
 
 import math
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field
 
-from sim.scenario.base import Broken, Count, Model, further
+from sim.contract.limit import ENFORCEMENTS, ON_LIMIT, UNIT_OF_KEY
+from sim.scenario.base import Broken, Count, Model, OneOf, further
 from sim.units import exact
 
-RATE_KEYS = ("rpm", "tpm", "itpm", "otpm")
+RATE_KEYS = tuple(UNIT_OF_KEY)
 WINDOW_S = 60
 
 
@@ -29,7 +30,7 @@ class RateLimits(Model):
     tpm: Count | None = Field(None, description="Tokens per minute, input and output together.")
     itpm: Count | None = Field(None, description="Input tokens per minute.")
     otpm: Count | None = Field(None, description="Output tokens per minute.")
-    enforcement: Literal["token_bucket", "fixed_window", "sub_window"] = Field(
+    enforcement: Annotated[str, OneOf(ENFORCEMENTS)] = Field(
         "token_bucket",
         description="Refilled all the time, counted anew each minute, or in equal parts of a minute.",
     )
@@ -37,13 +38,28 @@ class RateLimits(Model):
     sub_window_s: Annotated[float, Field(gt=0, le=WINDOW_S)] = further(
         1.0, "Length of a part of the minute, seconds; sub_window only."
     )
-    on_limit: Literal["queue", "reject"] = Field(
+    on_limit: Annotated[str, OneOf(ON_LIMIT)] = Field(
         "queue", description="A call waits, or is turned away and told when to come again."
     )
     rejections_count: bool = Field(False, description="Whether calls that are turned away count for rpm.")
     cached_tokens_count: bool = Field(
         True, description="Whether input tokens that the prefix cache serves count."
     )
+
+    @property
+    def refills(self) -> bool:
+        """Whether it is refilled all the time, as a bucket."""
+        return ENFORCEMENTS[self.enforcement].refills
+
+    @property
+    def in_parts(self) -> bool:
+        """Whether it is counted in parts of a minute."""
+        return ENFORCEMENTS[self.enforcement].in_parts
+
+    @property
+    def rejects(self) -> bool:
+        """Whether it turns calls away."""
+        return ON_LIMIT[self.on_limit]
 
     @property
     def stated(self) -> dict[str, int]:
@@ -54,7 +70,7 @@ class RateLimits(Model):
     @property
     def window_s(self) -> float:
         """The time that an amount is counted or refilled over, seconds."""
-        return self.sub_window_s if self.enforcement == "sub_window" else WINDOW_S
+        return self.sub_window_s if self.in_parts else WINDOW_S
 
     def per_window(self, key: str) -> int:
         """Return how much a limit admits per window; parts of a call or token do not count."""
@@ -68,7 +84,7 @@ class RateLimits(Model):
     def broken_rules(self) -> Iterator[Broken]:
         if not self.stated:
             yield Broken((), f"must have at least one of {', '.join(RATE_KEYS)}")
-        if self.enforcement == "sub_window":
+        if self.in_parts:
             for key in self.stated:
                 if self.per_window(key) < 1:
                     yield Broken((key,), "must admit at least 1 in each sub_window_s", self.stated[key])
@@ -79,7 +95,7 @@ class RateLimits(Model):
             yield from self._burst_rules(self.burst)
 
     def _burst_rules(self, burst: Burst) -> Iterator[Broken]:
-        if self.enforcement != "token_bucket":
+        if not self.refills:
             yield Broken(("burst",), "must be left out unless enforcement is token_bucket")
         for key in RATE_KEYS:
             if getattr(burst, key) is not None and key not in self.stated:

@@ -1,14 +1,15 @@
 """Plans, criteria, experiment: what a scenario says of the study itself."""
 
 from collections.abc import Iterator
-from typing import Annotated, Any, Literal, TypeAlias, get_args
+from typing import Annotated, Any, Literal, TypeAlias
 
 from pydantic import BeforeValidator, Field, GetJsonSchemaHandler, PlainSerializer, Tag
 from pydantic_core import CoreSchema
 
-from sim.scenario.base import Broken, CountOrZero, Model, Ratio, Seconds, chosen_by, further
+from sim.contract.plan import ADAPTIVE, PLANS, SERIAL, USUAL_PLANS
+from sim.scenario.base import Broken, CountOrZero, Model, OneOf, Ratio, Seconds, chosen_by, further
 
-PlanName = Literal["serial", "parallel", "adaptive", "warm_first"]
+PlanName = Annotated[str, OneOf(PLANS)]
 
 
 class PlanChoice(Model):
@@ -23,7 +24,7 @@ class PlanChoice(Model):
     )
 
     def broken_rules(self) -> Iterator[Broken]:
-        if self.plan == "serial" and self.max_degree is not None:
+        if self.plan == SERIAL and self.max_degree is not None:
             yield Broken(
                 ("max_degree",), "must be left out: a serial request holds one slot", self.max_degree
             )
@@ -34,7 +35,7 @@ class PlanChoice(Model):
     ) -> dict[str, Any]:
         """Add the plain name to what may be written."""
         mapping = handler.resolve_ref_schema(handler(core_schema))
-        names = {"enum": list(get_args(PlanName))}
+        names = {"enum": list(PLANS)}
         return {"anyOf": [names, mapping], "description": cls.__doc__}
 
     @property
@@ -51,7 +52,7 @@ class TabledChoice(PlanChoice):
     the last share stands for all above.
     """
 
-    plan: PlanName = "adaptive"
+    plan: PlanName = ADAPTIVE
     hours: tuple[tuple[float, tuple[bool, ...]], ...]
 
     @property
@@ -71,7 +72,7 @@ def _plan_written(choice: PlanChoice) -> Any:
 
 
 PlanEntry: TypeAlias = Annotated[PlanChoice, BeforeValidator(_plan_from), PlainSerializer(_plan_written)]
-ALL_PLANS = tuple(PlanChoice(plan=name) for name in ("serial", "parallel", "adaptive"))
+ALL_PLANS = tuple(PlanChoice(plan=name) for name in USUAL_PLANS)
 
 
 class Criteria(Model):

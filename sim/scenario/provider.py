@@ -1,10 +1,11 @@
 """A provider: its slots and who gets them, its limits, its prices, its prefix cache."""
 
 from collections.abc import Iterator
-from typing import Annotated, Literal
+from typing import Annotated
 
 from pydantic import Field, Strict
 
+from sim.contract.allocation import ALLOCATIONS, allocation_named
 from sim.scenario.base import (
     Broken,
     Count,
@@ -12,6 +13,7 @@ from sim.scenario.base import (
     Factor,
     Model,
     Name,
+    OneOf,
     PositiveSeconds,
     Ratio,
     Slots,
@@ -19,8 +21,7 @@ from sim.scenario.base import (
 )
 from sim.scenario.limits import RateLimits
 
-Allocation = Literal["fair_share", "fifo", "max_min", "priority", "weighted"]
-PLAIN_ALLOCATIONS = ("fair_share", "fifo", "max_min")
+AllocationName = Annotated[str, OneOf(ALLOCATIONS)]
 HOURS_PER_DAY = 24
 
 
@@ -82,7 +83,7 @@ class Provider(Model):
     """The API whose slots all requests borrow."""
 
     concurrency: Slots = Field(description="Slots: calls in flight at once.")
-    allocation: Allocation = Field("fair_share", description="Who gets a free slot.")
+    allocation: AllocationName = Field("fair_share", description="Who gets a free slot.")
     concurrency_steps: Annotated[tuple[ConcurrencyStep, ...], Strict(False)] = further(
         (), "Concurrency that changes over time, in order of time."
     )
@@ -100,7 +101,7 @@ class Provider(Model):
     @property
     def is_plain(self) -> bool:
         """Whether it is nothing but a fixed number of slots that do not care who asks."""
-        return self.allocation in PLAIN_ALLOCATIONS and not (
+        return allocation_named(self.allocation).is_plain and not (
             self.concurrency_steps or self.limits or self.prices or self.prefix_cache
         )
 
@@ -117,7 +118,7 @@ class Provider(Model):
     @property
     def rejects(self) -> bool:
         """Whether it turns calls away that meet a limit."""
-        return self.limits is not None and self.limits.on_limit == "reject"
+        return self.limits is not None and self.limits.rejects
 
     def broken_rules(self) -> Iterator[Broken]:
         for index, step in enumerate(self.concurrency_steps[1:], start=1):

@@ -79,9 +79,7 @@ def simulate_by_hand(given: EngineInput) -> IntArray:
     if given.calls_per_request == 1:
         one_each = given.service_ns.ravel().tolist()
         return np.array(handwritten_simpy.one_call(gaps_ns, one_each, given.slots), dtype=np.int64)
-    model = (
-        handwritten_simpy.fair_fork_join if given.allocation == "fair_share" else handwritten_simpy.fork_join
-    )
+    model = handwritten_simpy.fair_fork_join if given.allocation.caps else handwritten_simpy.fork_join
     service_ns = given.service_ns.tolist()
     return np.array(model(gaps_ns, service_ns, JOIN_NS, given.slots), dtype=np.int64)
 
@@ -92,7 +90,7 @@ def simulate_in_order(given: EngineInput) -> IntArray:
 
 
 def loop(library: ctypes.CDLL, given: EngineInput, records: bool) -> IntArray:
-    function = "fair_share_loop" if given.allocation == "fair_share" else "fifo_loop"
+    function = "fair_share_loop" if given.allocation.caps else "fifo_loop"
     return event_loop.call(library, function, given, records).latency_ns
 
 

@@ -7,6 +7,7 @@ the coefficient of variation is 0.5.
 
 import numpy as np
 
+from sim.contract.allocation import FAIR_SHARE, FIFO
 from sim.engine import EngineInput, OpenArrivals
 from sim.units import NS_PER_MS, IntArray
 
@@ -26,7 +27,7 @@ def workload(
     calls = len(mean_ns)
     return EngineInput(
         slots=slots,
-        allocation="fair_share" if name == "W3" else "fifo",
+        allocation=FAIR_SHARE if name == "W3" else FIFO,
         service_ns=services_ns(rng, mean_ns, requests, name == "W1", lognormal),
         join_ns=np.full(requests, 0 if name == "W1" else JOIN_NS, dtype=np.int64),
         dependencies=((),) * calls,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sim.check import CheckReport, check_run
 from sim.check.list_scheduler import check_list_scheduler, list_spans_ns
 from sim.check.timeline import extremes, timeline
+from sim.contract.allocation import FIFO, PLAIN_ALLOCATIONS
 from sim.engine import EngineInput, EngineOutput, run
 from sim.engine.call_queue import BelowCap, Call, Place
 from sim.engine.provider import Provider
@@ -167,7 +168,7 @@ def test_a_lost_request_is_caught() -> None:
 def test_a_call_that_starts_without_being_eligible_is_caught() -> None:
     # Under a fair share of one slot, an engine that ignores the cap grants both calls at once.
     given = engine_input(closed(2, 2), [10, 10], slots=2)
-    greedy = replace(given, allocation="fifo")
+    greedy = replace(given, allocation=FIFO)
     assert "was overtaken by" in story(given, lambda _: run(greedy))
 
 
@@ -238,7 +239,7 @@ def contended_inputs(draw: st.DrawFn) -> EngineInput:
         load,
         rows,
         slots=slots,
-        allocation=draw(st.sampled_from(["fair_share", "fifo", "max_min"])),
+        allocation=draw(st.sampled_from(PLAIN_ALLOCATIONS)),
         join_ms=draw(st.integers(0, 3)),
         dependencies=draw(dependency_graphs(branches)),
         parallel=draw(st.lists(st.integers(1, slots))),

@@ -18,8 +18,8 @@ from sim.check.shared import check_leaks, check_shared, table_rules
 from sim.check.shared_compiled import NoVerdict, first_broken
 from sim.check.shared_grants import walk_provider
 from sim.check.shared_timeline import shared_timeline
+from sim.contract.allocation import ALLOCATIONS
 from sim.contract.run import (
-    ALLOCATIONS,
     ATTEMPT_OUTCOMES,
     CANCELLED,
     NO_SLOT,
@@ -158,7 +158,7 @@ def other_rules(rng: Rng, one: ProviderInput) -> ProviderInput:
     """Return a provider with one of its rules changed."""
     rates = tuple(replace(rate, amount=rate.amount + int(rng.integers(0, 2))) for rate in one.limits.rates)
     others = [
-        replace(one, allocation=str(rng.choice(ALLOCATIONS))),
+        replace(one, allocation=ALLOCATIONS[str(rng.choice(list(ALLOCATIONS)))]),
         replace(one, reserved=()),
         replace(one, lends=not one.lends),
         replace(one, slots=one.slots[:1]),
@@ -212,7 +212,8 @@ def test_two_thousand_altered_runs_have_the_same_verdict(run: SharedInput, seed:
 def test_altered_long_runs_have_the_same_verdict(allocation: str, requests: int) -> None:
     run = troubled(requests)
     many = replace(workload(closed(30, requests, 1), [3, 4, 5]), weight=2)
-    shared = replace(run.providers[0], slots=((0, 20), (NS_PER_MS * 40, 12)), allocation=allocation)
+    rule = ALLOCATIONS[allocation]
+    shared = replace(run.providers[0], slots=((0, 20), (NS_PER_MS * 40, 12)), allocation=rule)
     assert_same_verdicts(SharedInput((*run.workloads, many), (shared,)), 1)
 
 

@@ -17,11 +17,13 @@ from sim.answers.size_search import slots_of
 from sim.check.shared import check_shared
 from sim.check.shared_plans import wrong_plans
 from sim.check.shared_timeline import shared_timeline
+from sim.cli.shares import every_share
 from sim.contract.run import SharedInput, SharedOutput
 from sim.engine import SharedEngine
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared
 from sim.errors import CheckError
+from sim.plan.share import CalledProvider, share_spans, usable_slots
 from sim.result.experiment import simulate
 from sim.run.shared_simulation import SharedRun, shared_input_of, simulate_shared
 from sim.scenario import Scenario, load_scenario
@@ -90,14 +92,37 @@ def test_the_join_s_slot_is_not_one_that_branches_use(engine: SharedEngine) -> N
 
 @ENGINES
 @pytest.mark.parametrize("first", ["narrow", "wide"])
-def test_with_branches_on_two_providers_the_smallest_share_decides(first: str, engine: SharedEngine) -> None:
+@pytest.mark.parametrize("other", [ONE, TWENTY], ids=["one slot", "twenty slots"])
+def test_branches_on_two_providers_have_a_slot_each(
+    first: str, other: dict[str, Any], engine: SharedEngine
+) -> None:
     branches = [{**POLICY, "provider": "wide"}, {**WORDS, "provider": "narrow"}]
-    providers = {"narrow": ONE, "wide": TWENTY}
+    providers = {"narrow": ONE, "wide": other}
     ordered = {first: providers[first], **providers}
-    assert latencies_ms(simulate_shared(on(ordered, branches), ADAPTIVE, 0, engine=engine)) == [420] * 20
-    # What was measured is judged with a slot for either branch at hand.
+    assert latencies_ms(simulate_shared(on(ordered, branches), ADAPTIVE, 0, engine=engine)) == [295] * 20
     decision = simulate(on(ordered, branches, plans=["serial", "parallel"])).decision
     assert (decision.decision, decision.basis) == ("merge", "measured")
+    assert [at.evaluation.concurrency for at in decision.arithmetic] == [2]
+
+
+@ENGINES
+def test_of_several_providers_each_counts_with_the_branches_that_call_it(engine: SharedEngine) -> None:
+    # Two branches on one slot, a third elsewhere: 2 slots, on which 3 x 100 + 0 ms take 200 by arithmetic.
+    branches = [
+        {"id": name, "duration_ms": 100, "provider": to}
+        for name, to in (("a", "narrow"), ("b", "narrow"), ("c", "wide"))
+    ]
+    workflow = {"join_overhead_ms": 0}
+    few = on({"narrow": ONE, "wide": TWENTY}, branches, workflow=workflow)
+    assert [usable_slots(few.called_providers, active) for active in (1, 20, 21)] == [2, 2, 2]
+    assert latencies_ms(simulate_shared(few, ADAPTIVE, 0, engine=engine)) == [200] * 20
+    many = on({"narrow": {"concurrency": 6}, "wide": TWENTY}, branches, workflow=workflow)
+    spans = [(3, 1, 3), (2, 4, None)]
+    assert list(share_spans(many.called_providers)) == spans
+    shares = [(one.evaluation.concurrency, one.active_from, one.active_to) for one in every_share(many)]
+    assert shares == spans
+    levels = policy_table(many).hours[0].levels
+    assert [(one.max_degree, one.active_from, one.active_to) for one in levels] == spans
 
 
 @ENGINES
@@ -131,13 +156,16 @@ def test_the_cache_s_price_is_that_of_the_providers_that_are_called() -> None:
 def test_arithmetic_goes_by_the_providers_that_are_called() -> None:
     other = {"narrow": ONE, "wide": TWENTY, "middle": {"concurrency": 3}}
     apart = on(other, [{**POLICY, "provider": "wide"}, {**WORDS, "provider": "middle"}])
-    assert (apart.shared_slots, apart.slots_at_hand, apart.most_slots) == (3, 2, 20)
+    assert apart.called_providers == (CalledProvider(20, 1), CalledProvider(3, 1))
+    assert (apart.slots_at_hand, apart.most_slots) == (2, 24)
     assert slots_of(apart) == ("providers.middle.concurrency", 3)
-    assert setting_of(apart, 2).evaluation().decision == "keep-serial"
+    evaluation = setting_of(apart, 10).evaluation()
+    assert (evaluation.concurrency, evaluation.decision) == (2, "merge")
     slots = next(one for one in arithmetic_inputs(apart, 2) if one.name == "slots")
     assert (slots.path, int(slots.value)) == ("providers.middle.concurrency", 3)
-    # More than the 20 slots of the other provider change nothing.
-    assert [slots.changed(value).slots for value in (slots.value + 1, slots.value + 30)] == [4, 20]
+    assert [slots.changed(slots.value + more).called for more in (1, 30)] == [
+        (CalledProvider(20, 1), CalledProvider(most, 1)) for most in (4, 33)
+    ]
 
 
 def test_a_policy_goes_by_the_providers_that_are_called() -> None:
@@ -240,5 +268,8 @@ def test_names_and_order_of_providers_change_nothing(
     for run in runs[1:]:
         assert run.out.ran_parallel.tolist() == runs[0].out.ran_parallel.tolist()
         assert run.out.latency_ns.tolist() == runs[0].out.latency_ns.tolist()
-    one, other = ([(part.shared_slots, part.slots_at_hand) for part in each.parts] for each in scenarios)
+    one, other = (
+        [[usable_slots(part.called_providers, active) for active in (1, 2, 4)] for part in each.parts]
+        for each in scenarios
+    )
     assert one == other

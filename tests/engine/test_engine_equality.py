@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from sim.contract.allocation import PLAIN_ALLOCATIONS
 from sim.draws.drawing import draw
 from sim.draws.engine_input import engine_input
 from sim.engine import (
-    ALLOCATIONS,
     ClosedUsers,
     DrawsExhaustedError,
     EngineInput,
@@ -83,7 +83,7 @@ def random_input(allocation: str, slots: int, calls: int, requests: int, load: f
     )
 
 
-@pytest.mark.parametrize("allocation", ALLOCATIONS)
+@pytest.mark.parametrize("allocation", PLAIN_ALLOCATIONS)
 @pytest.mark.parametrize(("slots", "calls", "load"), [(1, 1, 0.9), (20, 2, 0.8), (20, 5, 1.2), (200, 3, 0.9)])
 def test_long_random_runs_are_the_same(allocation: str, slots: int, calls: int, load: float) -> None:
     assert_engines_agree(random_input(allocation, slots, calls, 2_000, load))
@@ -108,7 +108,7 @@ def test_shipped_scenarios_are_the_same() -> None:
     assert compared > 20
 
 
-@pytest.mark.parametrize("allocation", ALLOCATIONS)
+@pytest.mark.parametrize("allocation", PLAIN_ALLOCATIONS)
 def test_many_users_returning_at_once_are_the_same(allocation: str) -> None:
     adaptive = range(2, 21)
     given_input = input_of(closed(150, 2_000), slots=40, allocation=allocation, parallel=adaptive)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sim.contract.allocation import FAIR_SHARE, FIFO, MAX_MIN, PRIORITY, WEIGHTED, Allocation
 from sim.contract.run import (
     ProviderInput,
     SharedInput,
@@ -21,7 +22,7 @@ from tests.check.test_check import contended_inputs
 from tests.engine_inputs import arriving, closed, engine_input
 from tests.shared_inputs import answers, cache, checked, failing, limits, provider, rate, simulate, workload
 
-PLAIN_AS = {"fifo": "priority", "fair_share": "weighted", "max_min": "max_min"}
+PLAIN_AS = {FIFO: PRIORITY, FAIR_SHARE: WEIGHTED, MAX_MIN: MAX_MIN}
 
 
 def same(out: SharedOutput, plain: EngineOutput) -> bool:
@@ -114,8 +115,8 @@ def test_a_double_run_is_the_same() -> None:
     assert identical(run_shared(given), run_shared(given))
 
 
-@pytest.mark.parametrize("allocation", ["fair_share", "weighted"])
-def test_the_flip_between_10_and_11_active_requests(allocation: str) -> None:
+@pytest.mark.parametrize("allocation", [FAIR_SHARE, WEIGHTED], ids=["fair_share", "weighted"])
+def test_the_flip_between_10_and_11_active_requests(allocation: Allocation) -> None:
     for active, latency_ms in ((10, 295), (11, 455)):
         given = altered(engine_input(closed(active, 10 * active)), {}, {"allocation": allocation})
         assert set((checked(given).latency_ns / 1_000_000).tolist()) == {latency_ms}
@@ -130,14 +131,14 @@ def test_arrivals_of_one_instant_are_numbered_by_workload_and_user() -> None:
     assert out.position.tolist() == [0, 0, 1, 1, 2, 2, 3]
 
 
-def test_an_adaptive_request_looks_at_its_smallest_share() -> None:
-    # Ten slots at provider 0 and two at provider 1, which the other workload's request uses as well.
-    adaptive = np.arange(65) >= 2
-    one = replace(workload(arriving(0, 100), [10, 10], provider=(0, 1)), runs_parallel_at=adaptive)
+def test_an_adaptive_request_looks_at_the_slots_that_its_branches_can_use() -> None:
+    # One branch at provider 0 uses one of ten slots, two at provider 1 two, or one beside another request.
+    adaptive = np.arange(65) >= 3
+    one = replace(workload(arriving(0, 100), [10, 10, 10], provider=(0, 1, 1)), runs_parallel_at=adaptive)
     other = workload(arriving(100), [10], provider=(1,))
     out = simulate([one, other], [provider(10), provider(2)])
     assert out.ran_parallel[out.workload == 0].tolist() == [True, False]
-    assert answers(out) == ["succeeded at 10", "succeeded at 120", "succeeded at 110"]
+    assert answers(out) == ["succeeded at 10", "succeeded at 130", "succeeded at 110"]
 
 
 def test_progress_is_reported_every_thousand_requests() -> None:

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.check.shared import check_shared
+from sim.contract.allocation import ALLOCATIONS
+from sim.contract.limit import UNITS
 from sim.contract.run import (
-    ALLOCATIONS,
     CANCELLED,
     DEGRADED,
     OK,
@@ -34,8 +35,6 @@ from tests.engine_inputs import arriving, closed
 from tests.shared_checks import check_everything
 from tests.shared_inputs import cache, checked, limits, provider, rate, workload
 from tests.strategies import dependency_graphs
-
-UNITS = ("calls", "tokens", "input_tokens", "output_tokens")
 
 
 @st.composite
@@ -135,7 +134,7 @@ def provider_inputs(draw: st.DrawFn, workloads: int) -> ProviderInput:
         spare -= reserved[-1]
     return provider(
         steps,
-        draw(st.sampled_from(ALLOCATIONS)),
+        draw(st.sampled_from(tuple(ALLOCATIONS))),
         reserved=tuple(reserved) if draw(st.booleans()) else (),
         lends=draw(st.booleans()),
         limits=Limits(

@@ -4,6 +4,7 @@ It needs numba, as `sim.engine.compiled` does, which says where kernels are kept
 on shared providers first asks for them.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate, chain
 from math import gcd
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from sim.contract.limit import UNITS
 from sim.contract.plain import BoolArray, ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
 from sim.contract.run import (
     Attempts,
@@ -35,19 +37,6 @@ SPARE_ROOM = 1_000
 MOST_LEVEL = 1 << 61
 """How full a bucket may be, in its own units, so that whatever is taken from it fits in 64 bits."""
 
-ALLOCATIONS = {
-    "fifo": kernels.FIFO,
-    "fair_share": kernels.FAIR_SHARE,
-    "max_min": kernels.MAX_MIN,
-    "priority": kernels.FIFO,
-    "weighted": kernels.WEIGHTED,
-}
-UNITS = {
-    "calls": kernels.CALLS_UNIT,
-    "tokens": kernels.TOKENS_UNIT,
-    "input_tokens": kernels.INPUT_UNIT,
-    "output_tokens": kernels.OUTPUT_UNIT,
-}
 ATTEMPT_COLUMNS = {
     "number": kernels.NUMBER,
     "call": kernels.CALL,
@@ -285,7 +274,9 @@ def provider_table(given: SharedInput) -> IntArray:
         row[kernels.SLOTS_FROM] = slots[index]
         row[kernels.SLOTS] = row[kernels.FREE_COUNT] = one.slots[0][1]
         row[kernels.MOST_SLOTS] = one.most_slots
-        row[kernels.ALLOCATION] = ALLOCATIONS[one.allocation]
+        row[kernels.CAPS] = one.allocation.caps
+        row[kernels.BY_WEIGHT] = one.allocation.by_weight
+        row[kernels.FEWEST_FIRST] = one.allocation.fewest_first
         row[kernels.LENDS] = one.lends
         row[kernels.REJECTS] = one.limits.rejects
         row[kernels.REJECTIONS_COUNT] = one.limits.rejections_count
@@ -304,10 +295,12 @@ def share_table(given: SharedInput, levels: int) -> IntArray:
     for index, one in enumerate(given.workloads):
         used = [one.provider_of(call) for call in range(one.calls_per_request)]
         table[used, index, kernels.USES] = 1
-        table[used[: one.branches], index, kernels.BRANCHES_USE] = 1
+        called = Counter(used[: one.branches])
+        for place, branches in called.items():
+            table[place, index, kernels.MOST_USED] = branches if len(called) > 1 else kernels.NEVER
     for row, provider in zip(table, given.providers, strict=True):
         row[:, kernels.RESERVED] = provider.reserved or 0
-        if provider.allocation == "priority":
+        if provider.allocation.by_priority:
             row[:, kernels.RANK] = [
                 sum(other.priority > one.priority for other in given.workloads) for one in given.workloads
             ]
@@ -326,7 +319,7 @@ def meter_table(given: SharedInput) -> IntArray:
     table = np.zeros((len(rates), kernels.METER_SIZE), dtype=np.int64)
     for row, rate in zip(table, rates, strict=True):
         row[kernels.IS_BUCKET] = rate.burst is not None
-        row[kernels.UNIT] = UNITS[rate.unit]
+        row[kernels.UNIT] = UNITS.index(rate.unit)
         row[kernels.CAPACITY], row[kernels.SCALE] = rate.amount, rate.window_ns
         if rate.burst is not None:
             scale = scale_of(rate)

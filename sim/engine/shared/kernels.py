@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.contract import run as interface
+from sim.contract.limit import CALLS_UNIT, INPUT_UNIT, OUTPUT_UNIT
 from sim.contract.plain import NO_USER
 from sim.contract.run import DAY_NS, DEGRADED, NO_SLOT, PPM, SUCCEEDED
 from sim.engine.kernel_sort import sort
@@ -67,8 +68,6 @@ WAITING, RUNNING = -2, -1
 PENDING, LIVE_STATE, DONE, LOST = range(4)
 AWAY, THINKING, BUSY_USER, RETURNING = range(4)
 
-FIFO, FAIR_SHARE, MAX_MIN, WEIGHTED = range(4)
-CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
 
 # Elements of `World.state`.
 (
@@ -149,7 +148,9 @@ CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
 (
     SLOTS,
     MOST_SLOTS,
-    ALLOCATION,
+    CAPS,
+    BY_WEIGHT,
+    FEWEST_FIRST,
     LENDS,
     REJECTS,
     REJECTIONS_COUNT,
@@ -173,12 +174,12 @@ CALLS_UNIT, TOKENS_UNIT, INPUT_UNIT, OUTPUT_UNIT = range(4)
     WAKES_AT,
     OUTSTANDING,
     PROVIDER_SIZE,
-) = range(26)
+) = range(28)
 
 # Columns of `World.shares`: what a provider knows of a workload.
 (
     USES,
-    BRANCHES_USE,
+    MOST_USED,
     RANK,
     RESERVED,
     HERE_BUSY,
@@ -547,17 +548,17 @@ def begin(world: World, number: Int) -> None:
 
 @helper
 def chooses_parallel(world: World, index: Int) -> Int:
-    """Return whether (1) the plan runs a request in parallel, at the smallest fair share of its branches."""
-    smallest: Int = NEVER
+    """Return whether (1) the plan runs a request in parallel on the slots that its branches can use."""
+    slots: Int = 0
     for provider in range(world.providers.shape[0]):
-        if world.shares[provider, index, BRANCHES_USE]:
-            smallest = min(smallest, share(world, provider, index))
+        if world.shares[provider, index, MOST_USED]:
+            slots += min(share(world, provider, index), world.shares[provider, index, MOST_USED])
     one = world.workloads[index]
     plan, time_ns = one[PLANS_FROM], (one[DAY_START] + world.state[NOW]) % DAY_NS
     for later in range(one[PLANS_FROM] + 1, one[PLANS_TO]):
         if world.plans[later, 0] <= time_ns:
             plan = later
-    return world.plans[plan, smallest]
+    return world.plans[plan, slots]
 
 
 @helper
@@ -1017,7 +1018,7 @@ def pick(world: World, provider: Int) -> Int:
     best: Int = NOBODY
     best_rank: Int = NOBODY
     best_held: Int = NOBODY
-    fewest_first = world.providers[provider, ALLOCATION] == MAX_MIN
+    fewest_first = world.providers[provider, FEWEST_FIRST]
     for index in range(world.workloads.shape[0]):
         if world.shares[provider, index, HERE_QUEUED] == 0 or not has_room(world, provider, index):
             continue
@@ -1051,9 +1052,8 @@ def rank_of(world: World, provider: Int, index: Int) -> Int:
 @helper
 def cap(world: World, provider: Int, index: Int) -> Int:
     """Return how many slots one request of a workload may hold now."""
-    allocation = world.providers[provider, ALLOCATION]
     most = world.providers[provider, SLOTS]
-    if allocation in (FAIR_SHARE, WEIGHTED):
+    if world.providers[provider, CAPS]:
         most = share(world, provider, index)
     return min(most, world.workloads[index, MAX_DEGREE])
 
@@ -1062,7 +1062,7 @@ def cap(world: World, provider: Int, index: Int) -> Int:
 def share(world: World, provider: Int, index: Int) -> Int:
     """Return a request's fair share under any allocation: by number, or by weight where that counts."""
     one = world.providers[provider]
-    if one[ALLOCATION] == WEIGHTED:
+    if one[BY_WEIGHT]:
         weight = world.workloads[index, WEIGHT]
         return max(1, one[SLOTS] * weight // max(1, one[ALL_ACTIVE_WEIGHT]))
     return max(1, one[SLOTS] // max(1, one[ALL_ACTIVE]))

@@ -111,11 +111,17 @@ class SharedModel:
             self.providers[index].plan_dispatch()
 
     def chooses_parallel(self, workload: Workload) -> bool:
-        """Return whether the plan runs a request in parallel, at the smallest fair share of its branches."""
-        share = min(self.providers[index].share(workload) for index in workload.branches_use)
+        """Return whether the plan runs a request in parallel on the slots that its branches can use."""
         daily = workload.given.daily_plans
         table = workload.given.runs_parallel_at if daily is None else daily.at(self.env.now)
-        return bool(table[share])
+        return bool(table[self.usable_slots(workload)])
+
+    def usable_slots(self, workload: Workload) -> int:
+        """Return the fair share of the provider that branches call; of several, what branches use of each."""
+        shares = {index: self.providers[index].share(workload) for index in workload.branches_at}
+        if len(shares) == 1:
+            return sum(shares.values())
+        return sum(min(share, workload.branches_at[index]) for index, share in shares.items())
 
     def record(self, call: Call, outcome: int, now_ns: int) -> None:
         """Add an attempt that is over to the table."""

@@ -99,7 +99,7 @@ class Provider:
     def pick(self) -> Call | None:
         """Return the attempt that the allocation serves next."""
         best: tuple[Any, Call] | None = None
-        fewest_first = self.given.allocation == "max_min"
+        fewest_first = self.given.allocation.fewest_first
         for workload in self.workloads:
             if not self.has_room(workload.index):
                 continue
@@ -112,14 +112,13 @@ class Provider:
 
     def cap(self, workload: Workload) -> int:
         """Return how many slots one request of a workload may hold now."""
-        shares = self.given.allocation in {"fair_share", "weighted"}
-        cap = self.share(workload) if shares else self.slots
+        cap = self.share(workload) if self.given.allocation.caps else self.slots
         degree = workload.given.max_degree
         return cap if degree is None else min(cap, degree)
 
     def share(self, workload: Workload) -> int:
         """Return a request's fair share under any allocation: by number, or by weight where that counts."""
-        if self.given.allocation == "weighted":
+        if self.given.allocation.by_weight:
             return max(1, self.slots * workload.given.weight // max(1, self.active_weight()))
         return max(1, self.slots // max(1, sum(self.active)))
 
@@ -144,7 +143,7 @@ class Provider:
     def rank(self, workload: Workload) -> tuple[int, int]:
         """Return a workload's rank: first those whose reserved slots are lent, then by priority."""
         below = self.given.lends and self.busy[workload.index] < self.reserved[workload.index]
-        priority = workload.given.priority if self.given.allocation == "priority" else 0
+        priority = workload.given.priority if self.given.allocation.by_priority else 0
         return (0 if below else 1, -priority)
 
     def grant(self, call: Call, use: Use) -> None:

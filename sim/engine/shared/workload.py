@@ -1,5 +1,7 @@
 """One workload while it runs: its draws as plain lists, its graphs, and what it has running."""
 
+from collections import Counter
+
 from sim.contract.run import WorkloadInput
 from sim.engine.graph import chain_graph, dependency_graph
 
@@ -15,7 +17,7 @@ class Workload:
         self.serial = chain_graph(given.serial_order)
         self.parallel = dependency_graph([given.dependencies[branch] for branch in branches])
         self.uses = sorted({given.provider_of(call) for call in range(given.calls_per_request)})
-        self.branches_use = sorted({given.provider_of(branch) for branch in branches})
+        self.branches_at = Counter(given.provider_of(branch) for branch in branches)
         self.join_ns: list[int] = given.join_ns.tolist()
         self.service_ns: list[list[int]] = given.service_ns.tolist()
         # Without faults a call can still be lost, to a limit that rejects it; the join needs all of them.

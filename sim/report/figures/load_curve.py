@@ -7,10 +7,11 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.lines import Line2D
 
 from sim.answers.flip import LEVEL_WORDS, FlipTable, Level
+from sim.contract.allocation import allocation_named
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import GRID, INK, PAPER, Look, plan_styles, sample, thousands
-from sim.report.words import ALLOCATIONS, OVERLOADED
+from sim.report.words import OVERLOADED
 
 
 def load_curve(table: FlipTable) -> Figure:
@@ -53,7 +54,7 @@ def paint_allocation(axes: Axes, table: FlipTable, allocation: str) -> None:
         paint_bound(axes, levels, label, styles[label])
     for label, style in styles.items():
         paint_plan(axes, levels, label, style)
-    axes.set_title(ALLOCATIONS[allocation])
+    axes.set_title(allocation_named(allocation).words)
     axes.set_ylabel("mean latency, ms")
     thousands(axes.yaxis)
     thousands(axes.xaxis)

@@ -3,13 +3,14 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.answers.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.answers.policy import MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.contract.plan import FIXED_PLANS
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, GREEN, VERMILLION, legend_above, thousands
 from sim.report.shown import trimmed
 
-COLOURS = {FIXED[0]: BLUE, FIXED[1]: VERMILLION, POLICY: GREEN}
+COLOURS = {FIXED_PLANS[0]: BLUE, FIXED_PLANS[1]: VERMILLION, POLICY: GREEN}
 BAR = 0.26
 
 

@@ -11,6 +11,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import FuncFormatter
 
+from sim.contract.plan import ADAPTIVE, PARALLEL, SERIAL
+
 INK, MUTED, GRID, PAPER = "#20262d", "#5b6670", "#d8dde3", "#ffffff"
 BLUE, VERMILLION, GREEN = "#0072b2", "#d55e00", "#009e73"
 PINK, ORANGE, SKY, YELLOW = "#cc79a7", "#e69f00", "#56b4e9", "#f0e442"
@@ -50,9 +52,9 @@ SETTINGS: dict[str, Any] = {
 }
 
 PLAN_STYLES: dict[str, Look] = {
-    "serial": {"color": BLUE, "linestyle": "-", "marker": "o"},
-    "parallel": {"color": VERMILLION, "linestyle": (0, (5, 1.6)), "marker": "s"},
-    "adaptive": {"color": GREEN, "linestyle": (0, (1.2, 1.4)), "marker": "^"},
+    SERIAL: {"color": BLUE, "linestyle": "-", "marker": "o"},
+    PARALLEL: {"color": VERMILLION, "linestyle": (0, (5, 1.6)), "marker": "s"},
+    ADAPTIVE: {"color": GREEN, "linestyle": (0, (1.2, 1.4)), "marker": "^"},
 }
 OTHER_STYLES: tuple[Look, ...] = (
     {"color": PINK, "linestyle": (0, (6, 1.5, 1.2, 1.5)), "marker": "D"},

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sim.answers.comparison import Comparison
+from sim.contract.plan import SERIAL
 from sim.plan.cost import carriers
-from sim.plan.criteria import Criterion, fair_concurrency
+from sim.plan.criteria import Criterion
 from sim.report.content import Block, Cell, Paragraph, Section, Table
 from sim.report.figures.price import Priced, price_figure
 from sim.report.shown import BLANK, Show, fixed, missing, ms, plus_minus, trimmed
@@ -159,7 +160,7 @@ def judgements(result: Result) -> Iterator[Judged]:
 
 def serial_and_other(result: Result) -> tuple[PlanResult, PlanResult]:
     """Return the two plans that the measured decision is about."""
-    serial = next(plan for plan in result.plans if plan.plan.plan == "serial")
+    serial = next(plan for plan in result.plans if plan.plan.plan == SERIAL)
     chosen = (name for name, one in result.decision.by_plan.items() if one is result.decision.measured)
     return serial, result.plan(next(chosen))
 
@@ -172,7 +173,7 @@ def judged(basis: str, measured: MeasuredDecision, serial: Measured, other: Meas
 
 def arithmetic_basis(result: Result, at: ArithmeticDecision) -> str:
     """Return what the arithmetic was done for."""
-    share = fair_concurrency(result.scenario.shared_slots, at.active_requests)
+    share = at.evaluation.concurrency
     slots = "slot" if share == 1 else "slots"
     several = len(result.scenario.parts) > 1
     whose = f"{result.scenario.parts[0].part_name}, " if several else ""

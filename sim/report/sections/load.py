@@ -3,12 +3,13 @@
 import math
 
 from sim.answers.flip import LEVEL_WORDS, FlipTable, Level
+from sim.contract.allocation import allocation_named
+from sim.contract.plan import FIXED_PLANS
 from sim.report.content import Bullets, Cell, Paragraph, Section, Table
 from sim.report.figures.load_curve import load_curve
 from sim.report.shown import missing, ms, ms_estimate, trimmed
-from sim.report.words import ALLOCATIONS, decision_cell, level_cell
+from sim.report.words import decision_cell, level_cell
 
-BOUNDED = ("serial", "parallel")
 """The plans whose bounds have columns; an adaptive request has the bound of what it runs as."""
 
 NO_BOUND = "the bounds are those of a plain provider: no failures, limits, cache or ranks"
@@ -22,7 +23,7 @@ BOUND_WORDS = (
 def load(table: FlipTable) -> Section:
     """Return the curve, the sentences and the levels."""
     labels = tuple(table.levels[0].plans)
-    bounded = tuple(label for label in labels if label in BOUNDED)
+    bounded = tuple(label for label in labels if label in FIXED_PLANS)
     headings = (
         "Allocation",
         LEVEL_WORDS[table.level].capitalize(),
@@ -51,7 +52,7 @@ def load(table: FlipTable) -> Section:
 def row(level: Level, labels: tuple[str, ...], bounded: tuple[str, ...]) -> tuple[Cell, ...]:
     """Return one level of load under one allocation."""
     return (
-        Cell(ALLOCATIONS[level.allocation]),
+        Cell(allocation_named(level.allocation).words),
         Cell(trimmed(level.value)),
         *(mean_cell(level, label) for label in labels),
         *(bound_cell(level.plans[label].bound_ms) for label in bounded),

@@ -1,8 +1,9 @@
 """A policy as tables: the rule by hour and load, and what it came to period by period."""
 
-from sim.answers.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.answers.policy import MEAN, POLICY, PolicyPeriod, PolicyResult
 from sim.answers.policy_table import PolicyHours, PolicyLevel
 from sim.answers.words import above_words, active_words, difference_words, within
+from sim.contract.plan import FIXED_PLANS
 from sim.report.content import Bullets, Cell, Section, Table
 from sim.report.figures.policy_periods import policy_periods
 from sim.report.sections.evidence import SLO_MARKS, slo_value
@@ -34,7 +35,7 @@ def row(hours: PolicyHours, level: PolicyLevel) -> tuple[Cell, ...]:
 def outcome(result: PolicyResult) -> Section:
     """Return what each plan came to in each period, and whether it keeps the objectives."""
     attained = [name for name in result.whole.figures[POLICY] if name.startswith("share_within_")]
-    labels = (*FIXED, POLICY)
+    labels = (*FIXED_PLANS, POLICY)
     headings = [
         "Period",
         *(f"{label}, ms" for label in labels),
@@ -49,14 +50,14 @@ def outcome(result: PolicyResult) -> Section:
         tuple(Cell(text) for text in headings),
         rows,
     )
-    words = Bullets(tuple(f"{difference_words(result, label).capitalize()}." for label in FIXED))
+    words = Bullets(tuple(f"{difference_words(result, label).capitalize()}." for label in FIXED_PLANS))
     slo = (slo_table(result),) if result.slo else ()
     return Section("periods", "Over the whole load", (policy_periods(result), words, table, *slo))
 
 
 def period_row(period: PolicyPeriod, attained: list[str]) -> tuple[Cell, ...]:
     """Return one period."""
-    figures = [period.figures[label] for label in (*FIXED, POLICY)]
+    figures = [period.figures[label] for label in (*FIXED_PLANS, POLICY)]
     return (
         Cell(period.name),
         *(ms_estimate(one[MEAN]) for one in figures),
