@@ -1,4 +1,4 @@
-"""The checks that run on every simulation (see ARCHITECTURE.md): a result that fails one is never shown."""
+"""Checks on every run, see ARCHITECTURE.md. Input and tables in; what was checked out, or an error."""
 
 from sim.check.report import CheckReport, check_run
 

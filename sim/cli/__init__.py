@@ -1,4 +1,4 @@
-"""The command line."""
+"""The command line. Arguments in; text, JSON and an exit code out."""
 
 from sim.cli.app import app, main
 

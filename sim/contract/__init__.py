@@ -1,1 +1,1 @@
-"""What exists and what engines take and give, said once; all later stages read it."""
+"""What exists, and what engines take and give. Nothing comes in; every later room takes it out of here."""

@@ -4,6 +4,7 @@
 that can go wrong. The order of events within an instant is the same, and written down in ARCHITECTURE.md.
 """
 
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -311,10 +312,16 @@ class SharedInput:
         for index, one in enumerate(self.workloads):
             for name, array, shape in drawn_shapes(one):
                 check_shape(f"workloads[{index}].{name}", array, shape)
-            used = {one.provider_of(call) for call in range(one.calls_per_request)}
-            most_slots = min(self.providers[provider].most_slots for provider in used)
             for name, table in plan_tables(one):
-                check_table(f"workloads[{index}].{name}", table, most_slots)
+                check_table(f"workloads[{index}].{name}", table, self.most_usable_slots(one))
+
+    def most_usable_slots(self, workload: WorkloadInput) -> int:
+        """Return the most slots that a plan is chosen at: see `WorkloadInput.runs_parallel_at`."""
+        branches_at = Counter(workload.provider_of(call) for call in range(workload.branches))
+        most = {provider: self.providers[provider].most_slots for provider in branches_at}
+        if len(most) == 1:
+            return next(iter(most.values()))
+        return sum(min(slots, branches_at[provider]) for provider, slots in most.items())
 
 
 @dataclass(frozen=True)

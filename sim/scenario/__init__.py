@@ -1,4 +1,4 @@
-"""From a scenario file to one validated model."""
+"""Scenario files. YAML in; one validated model out, or every fault with its line."""
 
 from sim.scenario.loading import load_scenario
 from sim.scenario.scenario import Scenario

@@ -1,4 +1,4 @@
-"""The simulator held against queueing theory; the table of `slotsim verify --theory`."""
+"""The simulator against queueing theory. Cases in; the table of `slotsim verify --theory` out."""
 
 from sim.verification.table import TheoryRow, TheoryTable, verify_theory
 

@@ -87,3 +87,15 @@ def test_each_workload_has_draws_for_the_requests_of_its_load(change: dict[str, 
 
 def test_the_workload_that_ran_out_is_the_first_unless_said() -> None:
     assert (DrawsExhaustedError().workload, DrawsExhaustedError(2).workload) == (0, 2)
+
+
+def test_tables_reach_the_most_slots_that_branches_on_several_providers_can_use() -> None:
+    one = replace(workload(arriving(0), [1, 1, 1]), provider=(0, 1, 1))
+    run = SharedInput(
+        (replace(one, runs_parallel_at=np.ones(4, dtype=np.bool_)),), (provider(1), provider(20))
+    )
+    assert run.most_usable_slots(run.workloads[0]) == 3
+    with pytest.raises(ArgumentError) as error:
+        replace(run, workloads=(replace(one, runs_parallel_at=np.ones(3, dtype=np.bool_)),))
+    rule = "must have an element for each share up to 3 (got 3)"
+    assert str(error.value) == f"workloads[0].runs_parallel_at {rule}"

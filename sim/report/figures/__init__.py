@@ -1,1 +1,1 @@
-"""The drawings of a report, one file per family; each returns a `sim.report.content.Figure`."""
+"""Drawings. Results in; SVG out."""

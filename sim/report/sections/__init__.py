@@ -1,1 +1,1 @@
-"""The parts of a report, one file each; each returns a `sim.report.content.Section`, or None where empty."""
+"""Sections of a report. Results in; headings, tables and figures out."""

@@ -1,0 +1,1 @@
+"""Engines for shared, limited, failing or cached providers. Arrays in; tables out."""
