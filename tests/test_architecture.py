@@ -132,3 +132,14 @@ def test_every_room_says_what_comes_in_and_what_goes_out(room: Path) -> None:
     else:
         assert " in" in says.replace("\n", " "), "what comes in"
         assert " out" in says, "what goes out"
+
+
+def test_checks_share_nothing_with_the_engines_but_the_loader_of_machine_code() -> None:
+    shared = {
+        other
+        for module, others in GRAPH.items()
+        if room_of(module) == "check"
+        for other in others
+        if room_of(other) == "engine"
+    }
+    assert shared == {"sim.engine.native"}

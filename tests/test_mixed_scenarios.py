@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from hashlib import sha256
 from itertools import combinations, pairwise
 from pathlib import Path
@@ -98,8 +99,11 @@ def run_of(case: MixedCase, folder: Path) -> Run:
 
 
 def tables(run: Run) -> dict[str, object]:
-    """Return every column of a run's tables, and what the checks counted; not the engine's name."""
-    found: dict[str, object] = {"checks": run.checks, "merged": columns(run.out) | {"engine": None}}
+    """Return every column of a run's tables, and what the checks counted; not whose they are."""
+    found: dict[str, object] = {
+        "checks": replace(run.checks, run_by=()),
+        "merged": columns(run.out) | {"engine": None},
+    }
     if run.shared is not None:
         out = run.shared.out
         found |= columns(out) | {"attempts": columns(out.attempts), "engine": None}

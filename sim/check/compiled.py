@@ -12,7 +12,7 @@ import numpy as np
 from sim.check import kernels
 from sim.check.issued import NEVER, Issued, first_misissued
 from sim.check.kernels import Graph, Queue, Tables, Walk
-from sim.engine import EngineInput, EngineOutput, OpenArrivals
+from sim.contract.plain import EngineInput, EngineOutput, OpenArrivals
 from sim.plan.schedule import serial_order
 from sim.units import IntArray, sum_exact
 

@@ -13,8 +13,7 @@ from sim.check.grants import walk_instants
 from sim.check.history import violation
 from sim.check.issued import Issued, first_misissued
 from sim.check.timeline import Timeline
-from sim.contract.plain import BoolArray
-from sim.engine import NO_CALL, EngineInput, EngineOutput
+from sim.contract.plain import NO_CALL, BoolArray, EngineInput, EngineOutput
 from sim.units import IntArray
 
 

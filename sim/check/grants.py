@@ -11,7 +11,7 @@ import numpy as np
 
 from sim.check.history import violation
 from sim.check.timeline import Timeline
-from sim.engine import EngineInput, EngineOutput
+from sim.contract.plain import EngineInput, EngineOutput
 from sim.errors import CheckError
 from sim.units import IntArray
 

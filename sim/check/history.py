@@ -1,6 +1,6 @@
 """A request's whole history in words, for the error that stops a run."""
 
-from sim.engine import EngineInput, EngineOutput
+from sim.contract.plain import EngineInput, EngineOutput
 from sim.errors import CheckError
 from sim.units import ns_to_ms
 

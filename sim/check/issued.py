@@ -9,8 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.contract.plain import BoolArray
-from sim.engine import ClosedUsers, OpenArrivals
+from sim.contract.plain import BoolArray, ClosedUsers, OpenArrivals
 from sim.units import IntArray
 
 NEVER = np.iinfo(np.int64).max

@@ -12,8 +12,7 @@ import numpy as np
 
 from sim.check.history import violation
 from sim.check.timeline import Timeline, extremes
-from sim.contract.plain import BoolArray
-from sim.engine import EngineInput, EngineOutput
+from sim.contract.plain import BoolArray, EngineInput, EngineOutput
 from sim.plan.schedule import list_schedule, serial_order
 from sim.units import IntArray
 

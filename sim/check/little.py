@@ -1,7 +1,7 @@
 """Check 4: Little's law, exact on every sample path."""
 
 from sim.check.history import violation
-from sim.engine import EngineInput, EngineOutput
+from sim.contract.plain import EngineInput, EngineOutput
 from sim.units import sum_exact
 
 

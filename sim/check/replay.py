@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 
 from sim.check.history import violation
-from sim.engine import EngineInput, EngineOutput, OpenArrivals
+from sim.contract.plain import EngineInput, EngineOutput, OpenArrivals
 from sim.plan.schedule import critical_path_ns, list_schedule
 
 Run = Callable[[EngineInput], EngineOutput]

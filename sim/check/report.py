@@ -2,6 +2,7 @@
 
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
+from typing import Any
 
 import numpy as np
 
@@ -11,29 +12,30 @@ from sim.check.list_scheduler import ListSchedulerCounts, check_list_scheduler
 from sim.check.little import check_little
 from sim.check.replay import Run, check_isolated_replay
 from sim.check.timeline import timeline
-from sim.engine import NO_CALL, EngineInput, EngineOutput
+from sim.contract.plain import NO_CALL, EngineInput, EngineOutput
+
+READABLE, COMPILED = "readable", "compiled"
 
 MANY_CALLS = 100_000
-"""From so many calls on that a process has checked, the compiled check is worth its start."""
+"""From so many calls on a run on SimPy is worth the start of the compiled check, which is a second."""
 
 
-class Tally:
-    """How many calls this process has checked: what is chosen by it takes less time, and finds the same."""
+def check_of(engine: str, calls: int) -> str:
+    """Return which check a run gets: by its engine and its length alone, whatever was checked before.
 
-    calls = 0
-
-    @classmethod
-    def is_many(cls, more: int, many: int | None = None) -> bool:
-        """Count some more; return whether a compiled check is worth it by now."""
-        cls.calls += more
-        return cls.calls >= (MANY_CALLS if many is None else many) and find_spec("numba") is not None
+    The compiled engine brings numba, and with it the compiled check; a run of `MANY_CALLS` calls is worth its
+    start on SimPy too. Both checks find the same.
+    """
+    is_worth_it = engine == COMPILED or calls >= MANY_CALLS
+    return COMPILED if is_worth_it and find_spec("numba") is not None else READABLE
 
 
 @dataclass(frozen=True, slots=True)
 class CheckReport:
     """What the checks of one or more runs counted; a violation is never counted, it stops the run.
 
-    `slot_numbers_left_out` counts the numbers of slots at which a wide request was not replayed.
+    `slot_numbers_left_out` counts the numbers of slots at which a wide request was not replayed. `run_by` is
+    which checks walked the tables: `readable`, `compiled`, or of several runs both.
     """
 
     requests: int = 0
@@ -43,6 +45,7 @@ class CheckReport:
     isolated_replays: int = 0
     active_integral_ns: int = 0
     slot_numbers_left_out: int = 0
+    run_by: tuple[str, ...] = ()
 
     @property
     def requests_violated(self) -> int:
@@ -57,16 +60,22 @@ class CheckReport:
             return made
         return f"{made} of {self.isolated_replays + self.slot_numbers_left_out:,}"
 
-    def summary(self) -> dict[str, int]:
+    @property
+    def run_by_words(self) -> str:
+        """Which checks walked the tables, in words."""
+        return " and ".join(self.run_by)
+
+    def summary(self) -> dict[str, Any]:
         """Return the counts as plain data; that of replays left out only where there are any."""
         counts = asdict(self)
         if not self.slot_numbers_left_out:
             del counts["slot_numbers_left_out"]
-        return {**counts, "requests_violated": self.requests_violated}
+        return {**counts, "run_by": self.run_by_words, "requests_violated": self.requests_violated}
 
     def __add__(self, other: "CheckReport") -> "CheckReport":
         ours, theirs = asdict(self), asdict(other)
-        return CheckReport(**{name: ours[name] + theirs[name] for name in ours})
+        run_by = tuple(sorted({*ours.pop("run_by"), *theirs.pop("run_by")}, reverse=True))
+        return CheckReport(**{name: ours[name] + theirs[name] for name in ours}, run_by=run_by)
 
 
 def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
@@ -80,8 +89,9 @@ def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
     if out.requests == 0:
         check_issued(given, out)
         check_little(given, out)
-        return CheckReport()
-    counts = (check_large if Tally.is_many(out.slot.size) else check_tables)(given, out)
+        return CheckReport(run_by=(READABLE,))
+    run_by = check_of(out.engine, out.slot.size)
+    counts = (check_large if run_by == COMPILED else check_tables)(given, out)
     replays = check_isolated_replay(given, run)
     return CheckReport(
         requests=out.requests,
@@ -91,6 +101,7 @@ def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
         isolated_replays=replays,
         active_integral_ns=out.active_integral_ns,
         slot_numbers_left_out=given.calls_per_request - replays,
+        run_by=(run_by,),
     )
 
 
@@ -104,7 +115,7 @@ def check_tables(given: EngineInput, out: EngineOutput) -> ListSchedulerCounts:
 
 
 def check_large(given: EngineInput, out: EngineOutput) -> ListSchedulerCounts:
-    """Do the same in one compiled pass; the story of a fault is told by the checks that are not."""
+    """Do the same in one compiled pass; where that finds a fault the readable checks explain it."""
     from sim.check.compiled import verdict  # noqa: PLC0415 (imports numba)
 
     found = verdict(given, out)

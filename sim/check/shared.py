@@ -9,14 +9,14 @@ import numpy as np
 from sim.check.issued import Issued, first_misissued
 from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
 from sim.check.replay import check_isolated_replay
-from sim.check.report import CheckReport, Tally
+from sim.check.report import COMPILED, READABLE, CheckReport, check_of
 from sim.check.shared_grants import walk_provider
 from sim.check.shared_joins import join_rules
 from sim.check.shared_plans import wrong_plans
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
 from sim.contract.allocation import FIFO
-from sim.contract.plain import BoolArray
+from sim.contract.plain import NO_CALL, BoolArray, EngineInput, EngineOutput, OpenArrivals
 from sim.contract.run import (
     CANCELLED,
     DEGRADED,
@@ -32,16 +32,12 @@ from sim.contract.run import (
     WorkloadInput,
     shared_input,
 )
-from sim.engine import NO_CALL, EngineInput, EngineOutput, OpenArrivals
 from sim.errors import CheckError
 from sim.units import IntArray, sum_exact
 
 SharedRun = Callable[[SharedInput], SharedOutput]
 Drawn = Callable[[WorkloadInput, IntArray, IntArray, IntArray], IntArray]
 """What was drawn for attempts of a workload, by position, call and attempt."""
-
-FEW_ATTEMPTS = 5_000
-"""From so many on that a process has checked of the compiled engine, the compiled walk is worth its start."""
 
 
 def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> CheckReport:
@@ -59,13 +55,13 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
     if len(out.arrival_ns) == 0:
         for index in range(len(given.workloads)):
             check_little(out, index, np.zeros(0, dtype=np.int64))
-        return CheckReport()
+        return CheckReport(run_by=(READABLE,))
     check_rules(out, table_rules(given, out))
     line = shared_timeline(given, out)
     unplanned = wrong_plans(given, out, line)
     if unplanned.any():
         raise shared_violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
-    check_grants(given, out, line)
+    run_by = check_grants(given, out, line)
     check_rules(out, join_rules(given, out))
     exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
     replays = [replay_alone(workload, run) for workload in given.workloads]
@@ -81,6 +77,7 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
             for workload, made in zip(given.workloads, replays, strict=True)
             if made
         ),
+        run_by=(run_by,),
     )
 
 
@@ -91,20 +88,24 @@ def check_rules(out: SharedOutput, rules: Iterator[tuple[str, BoolArray]]) -> No
             raise shared_violation(out, int(np.argmax(broken)), rule)
 
 
-def check_grants(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> None:
-    """Hold every grant against its provider's rules; the walk to read tells the story of a fault."""
+def check_grants(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> str:
+    """Hold every grant against its provider's rules; return which check did.
+
+    Where the compiled walk finds a fault, the readable one explains it.
+    """
     found = None
-    if Tally.is_many(len(out.attempts.number), FEW_ATTEMPTS if out.engine == "compiled" else None):
+    if check_of(out.engine, len(out.attempts.number)) == COMPILED:
         from sim.check.shared_compiled import NoVerdict, first_broken  # noqa: PLC0415  it needs numba to be there
 
         with suppress(NoVerdict):
             found = first_broken(given, out, line)
             if found is None:
-                return
+                return COMPILED
     for provider in range(len(given.providers)):
         walk_provider(given, out, line, provider)
     if found is not None:
         raise shared_violation(out, found.request, found.rule)
+    return READABLE
 
 
 def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:

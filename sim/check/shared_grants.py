@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from sim.check.limits import ONE_CALL, Counted, LimitHistory
+from sim.check.prefix_cache import CacheHistory
 from sim.check.shared_timeline import SharedTimeline
 from sim.contract.run import (
     NEVER_NS,
@@ -22,8 +24,6 @@ from sim.contract.run import (
     SharedInput,
     SharedOutput,
 )
-from sim.engine.shared.cache import Cache
-from sim.engine.shared.limiter import NOTHING, Limiter, Use
 from sim.errors import CheckError
 from sim.units import IntArray
 
@@ -131,10 +131,10 @@ class ProviderWalk:
     def __init__(self, given: SharedInput, provider: int) -> None:
         self.given = given
         self.rules = given.providers[provider]
-        self.limiter = Limiter(self.rules.limits) if self.rules.limits.rates else None
-        self.cache = Cache(self.rules.cache) if self.rules.cache else None
+        self.limits = LimitHistory(self.rules.limits) if self.rules.limits.rates else None
+        self.cache = CacheHistory(self.rules.cache) if self.rules.cache else None
         self.takes_cache_records = False
-        self.admitted: dict[Key, Use] = {}
+        self.admitted: dict[Key, Counted] = {}
         # Of each workload, by the slots held: the first waiting attempt of each request, in queue order.
         self.waiting: list[dict[int, list[Key]]] = [{} for _ in given.workloads]
         self.queued: defaultdict[int, dict[Key, AttemptRow]] = defaultdict(dict)
@@ -186,12 +186,12 @@ class ProviderWalk:
         either which of several prefixes was used last. A cache of limited capacity goes on that: its records
         are taken as they are from then on.
         """
-        if self.cache and self.cache.capacity is not None and len(self.given.workloads) > 1:
+        if self.cache and self.cache.rules.capacity is not None and len(self.given.workloads) > 1:
             self.takes_cache_records = True
         for row in what.rejected.values():
             self.leave_queue(row)
-            if self.limiter:
-                self.limiter.reject(self.use_of(row, at_ns), at_ns)
+            if self.limits:
+                self.limits.turn_away(at_ns)
         for row in (row for row in what.started.values() if row.finish_ns == at_ns):
             self.grant(row, at_ns)
             self.finish(row, at_ns)
@@ -210,15 +210,15 @@ class ProviderWalk:
 
         What a waiting attempt needs changes when its prefix becomes cached, or is no longer.
         """
-        if not self.limiter or not self.free or sum(self.busy) >= self.slots:
+        if not self.limits or not self.free or sum(self.busy) >= self.slots:
             return
         row = self.due(cap)
         while row is not None:
-            admitted_ns = at_ns + self.limiter.wait_ns(self.use_of(row, at_ns), at_ns)
+            admitted_ns = self.limits.admits_from_ns(self.reserved_by(row, at_ns), at_ns)
             at_ns = min(admitted_ns, self.next_first_token_ns(row, at_ns))
             if at_ns >= next_ns:
                 return
-            if self.limiter.wait_ns(self.use_of(row, at_ns), at_ns) == 0:
+            if self.admits(row, at_ns):
                 what = f"waited for a limit that admitted it at {at_ns} ns"
                 raise CheckError(f"conservation: {named(row.key)} {what}")
 
@@ -235,9 +235,11 @@ class ProviderWalk:
         if not self.free or sum(self.busy) >= self.slots:
             return None
         row = self.due(cap)
-        if row is None or self.limiter is None:
-            return row
-        return None if self.limiter.wait_ns(self.use_of(row, at_ns), at_ns) else row
+        return row if row is not None and self.admits(row, at_ns) else None
+
+    def admits(self, row: AttemptRow, at_ns: int) -> bool:
+        """Return whether every limit admits an attempt now."""
+        return not self.limits or self.limits.admits_from_ns(self.reserved_by(row, at_ns), at_ns) == at_ns
 
     def due(self, cap: list[int]) -> AttemptRow | None:
         """Return the attempt that the allocation serves next."""
@@ -268,18 +270,18 @@ class ProviderWalk:
 
     def grant(self, row: AttemptRow, at_ns: int) -> None:
         """Give an attempt its slot, and hold its cache record against the cache."""
-        use = self.use_of(row, at_ns)
+        reserved, reads = self.reserved_by(row, at_ns), self.reads(row, at_ns)
         self.free = [entry for entry in self.free if entry[1] != row.slot]
         self.leave_queue(row)
         self.running[row.slot] = row
         self.busy[row.workload] += 1
         self.hold(row, 1)
-        if self.limiter:
-            self.limiter.admit(use, at_ns)
-            self.admitted[row.key] = use
+        if self.limits:
+            self.limits.admit(reserved, at_ns)
+            self.admitted[row.key] = reserved
         if self.cache and self.prefix(row) and not self.takes_cache_records:
-            hit = self.cache.use(row.workload, row.key[1:], at_ns, self.first_token_ns(row))
-            if hit != row.hit:
+            self.cache.start(row.workload, row.key, at_ns, self.first_token_ns(row))
+            if reads != row.hit:
                 raise CheckError(f"conservation: the cache record of {named(row.key)} is wrong at {at_ns} ns")
 
     def finish(self, row: AttemptRow, at_ns: int) -> None:
@@ -289,11 +291,10 @@ class ProviderWalk:
             insort(self.free, (at_ns, row.slot))
         self.busy[row.workload] -= 1
         self.hold(row, -1)
-        if self.limiter:
-            used = self.used_by(row)
-            self.limiter.settle(self.admitted.pop(row.key, NOTHING), used, row.start_ns, at_ns)
+        if self.limits:
+            self.limits.settle(self.admitted.pop(row.key, ONE_CALL), self.used_by(row), row.start_ns, at_ns)
         if self.cache and row.hit == 0:
-            self.cache.abandon(row.workload, row.key[1:], at_ns)
+            self.cache.end(row.workload, row.key, at_ns)
 
     def hold(self, row: AttemptRow, change: int) -> None:
         """Change what a request holds, and file its first waiting attempt accordingly."""
@@ -322,26 +323,27 @@ class ProviderWalk:
             if not lists[held]:
                 del lists[held]
 
-    def use_of(self, row: AttemptRow, at_ns: int) -> Use:
-        """Return what admitting an attempt now reserves."""
+    def reserved_by(self, row: AttemptRow, at_ns: int) -> Counted:
+        """Return what admitting an attempt now counts for."""
         tokens = self.given.workloads[row.workload].tokens
         if tokens is None:
-            return NOTHING
-        return Use(self.counted_input(row, self.reads(row, at_ns)), tokens.reserved_output[row.key[2]])
+            return ONE_CALL
+        return Counted(1, self.counted_input(row, self.reads(row, at_ns)), tokens.reserved_output[row.key[2]])
 
     def reads(self, row: AttemptRow, at_ns: int) -> bool:
         """Return whether an attempt that starts now reads its prefix."""
         if self.takes_cache_records:
             # The record is of its start; what the cache had before is not known.
             return row.hit == 1 and row.start_ns == at_ns
-        return bool(self.cache and self.prefix(row) and self.cache.holds(row.workload, at_ns))
+        return bool(self.cache and self.prefix(row) and self.cache.reads(row.workload, at_ns))
 
-    def used_by(self, row: AttemptRow) -> Use:
-        """Return what an attempt has used."""
+    def used_by(self, row: AttemptRow) -> Counted:
+        """Return what an attempt has counted for at its end."""
         tokens = self.given.workloads[row.workload].tokens
         if tokens is None:
-            return NOTHING
-        return Use(self.counted_input(row, row.hit == 1), int(tokens.output[row.position, row.key[2]]))
+            return ONE_CALL
+        used = int(tokens.output[row.position, row.key[2]])
+        return Counted(1, self.counted_input(row, row.hit == 1), used)
 
     def counted_input(self, row: AttemptRow, hit: bool) -> int:
         """Return the input tokens that count against the limits."""

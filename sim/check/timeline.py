@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.engine import EngineInput, EngineOutput
+from sim.contract.plain import EngineInput, EngineOutput
 from sim.units import IntArray
 
 

@@ -157,7 +157,8 @@ def checks_words(checks: CheckReport) -> str:
         f"{checks.requests:,} requests: {checks.requests_exact:,} exact, "
         f"{checks.requests_bounded:,} bounded, {checks.requests_violated:,} violated; "
         f"{checks.calls_conserved:,} calls conserved; "
-        f"{checks.replays_words} isolated replays{spread}; Little's law exact"
+        f"{checks.replays_words} isolated replays{spread}; Little's law exact; "
+        f"by the {checks.run_by_words} check{'s' * (len(checks.run_by) > 1)}"
     )
 
 

@@ -39,7 +39,9 @@ def checks_parts(outcomes: Outcomes) -> list[RenderableType]:
         "calls conserved",
         "isolated replays",
         "Little's law",
+        "check",
         words=2,
+        last_words=1,
     )
     for scenario, outcome in outcomes:
         if isinstance(outcome, CheckError):
@@ -55,7 +57,7 @@ def checks_parts(outcomes: Outcomes) -> list[RenderableType]:
                 checks.calls_conserved,
             )
             shown = (*(f"{count:,}" for count in counts), checks.replays_words)
-            table.add_row(scenario.name, plan.label, *shown, "exact")
+            table.add_row(scenario.name, plan.label, *shown, "exact", checks.run_by_words)
     return [table]
 
 

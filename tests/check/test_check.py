@@ -218,7 +218,7 @@ def test_sums_beyond_int64_are_exact() -> None:
 
 def test_an_empty_run_has_nothing_to_check() -> None:
     empty = engine_input(arriving(), [1, 1])
-    assert check_run(empty, run(empty), run) == CheckReport()
+    assert check_run(empty, run(empty), run) == CheckReport(run_by=("readable",))
 
 
 @st.composite

@@ -89,7 +89,7 @@ def test_run_shows_the_verdict_first_and_every_plan() -> None:
         "latency mean, ms, at least (critical path and join, without waiting) 295.0 420.0 295.0",
         "latency mean, ms, at least (mean active requests x work / slots) 420.0 420.0 420.0",
         "checks: 600 requests: 600 exact, 0 bounded, 0 violated; 1,200 calls conserved; 6 isolated replays; "
-        "Little's law exact",
+        "Little's law exact; by the readable check",
     ):
         assert line in shown
 
@@ -246,8 +246,8 @@ def test_flip_refuses_an_unknown_allocation() -> None:
 
 def test_verify_counts_what_the_checks_found() -> None:
     assert lines("verify", PEAK, "--plan", "parallel", *SHORT) == [
-        "scenario plan requests exact bounded violated calls conserved isolated replays Little's law",
-        "peak parallel 200 200 0 0 400 2 exact",
+        "scenario plan requests exact bounded violated calls conserved isolated replays Little's law check",
+        "peak parallel 200 200 0 0 400 2 exact readable",
     ]
 
 

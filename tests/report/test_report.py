@@ -152,7 +152,7 @@ def test_a_report_without_levels_has_no_curve() -> None:
 def test_checks_and_origin_are_stated() -> None:
     content = content_of("comparison")
     rows = [texts(row) for row in tables("comparison")["What was checked"].rows]
-    assert rows[0] == ["off-peak", "serial", "200", "200", "0", "0", "400", "2", "84"]
+    assert rows[0] == ["off-peak", "serial", "200", "200", "0", "0", "400", "2", "84", "readable"]
     scenario = off_peak_and_peak().results[0].scenario
     facts = {row[0].text: row[1].text for row in tables("comparison")["To run this again"].rows}
     assert facts["SHA-256 of its content"] == scenario.digest
