@@ -6,6 +6,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from sim.report.content import Figure, ReportContent
+from sim.report.figures.drawing import in_tags
 
 NAMESPACE = ' xmlns="http://www.w3.org/2000/svg"'
 
@@ -34,4 +35,9 @@ def inline(figure: Figure) -> Markup:
     svg = re.sub(r"<title>.*?</title><desc>.*?</desc>", "", svg, count=1, flags=re.DOTALL)
     labels = f'<svg aria-labelledby="{figure.name}-title" aria-describedby="{figure.name}-words" '
     svg = svg.replace("<svg ", labels, 1)
-    return Markup(re.sub(r"(: ?)#([0-9a-f]{6})\b", r"\1var(--c-\2, #\2)", svg))
+    return Markup(in_tags(svg, with_variables))
+
+
+def with_variables(tag: str) -> str:
+    """Return a tag whose colours a page can redefine."""
+    return re.sub(r"(: ?)#([0-9a-f]{6})\b", r"\1var(--c-\2, #\2)", tag)

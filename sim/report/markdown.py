@@ -27,9 +27,16 @@ def markdown(content: ReportContent) -> str:
 def escaped(text: str) -> str:
     """Return text that Markdown shows as it stands, on one line."""
     line = " ".join(text.split())
-    line = re.sub(r"([\\`*\[\]<|])", r"\\\1", line)
+    line = re.sub(r"([\\`*\[\]<|~$])|&(?=#?\w+;)", r"\\\g<0>", line)
+    # What would begin a heading, a list, a quotation or a rule, where it begins a line.
+    line = re.sub(r"^(#+|[-+=]+|\d+(?=[.)]))(?=[.)]?(\s|$))|^>", lambda mark: bare(mark[0]), line)
     # An underscore inside a word is only an underscore.
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", line)
+
+
+def bare(mark: str) -> str:
+    """Return what begins a block of Markdown as text."""
+    return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
 
 
 def dashes(table: Table) -> str:
