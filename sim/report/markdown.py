@@ -19,24 +19,23 @@ def markdown(content: ReportContent) -> str:
         lstrip_blocks=True,
     )
     environment.filters["text"] = escaped
+    environment.filters["opening"] = opening
     environment.filters["dashes"] = dashes
     rendered = environment.get_template("report.md.j2").render(report=content)
     return re.sub(r"\n{3,}", "\n\n", rendered).strip() + "\n"
 
 
 def escaped(text: str) -> str:
-    """Return text that Markdown shows as it stands, on one line."""
+    """Return text that Markdown shows as it stands, on one line and not at its beginning."""
     line = " ".join(text.split())
     line = re.sub(r"([\\`*\[\]<|~$])|&(?=#?\w+;)", r"\\\g<0>", line)
-    # What would begin a heading, a list, a quotation or a rule, where it begins a line.
-    line = re.sub(r"^(#+|[-+=]+|\d+(?=[.)]))(?=[.)]?(\s|$))|^>", lambda mark: bare(mark[0]), line)
     # An underscore inside a word is only an underscore.
     return re.sub(r"(?<!\w)_|_(?!\w)", r"\\_", line)
 
 
-def bare(mark: str) -> str:
-    """Return what begins a block of Markdown as text."""
-    return f"{mark}\\" if mark.isdigit() else f"\\{mark}"
+def opening(text: str) -> str:
+    """Return text that Markdown shows as it stands at the beginning of a line: no heading, list or rule."""
+    return re.sub(r"^(\d*)(?=(#+|[-+=]+|(?<=\d)[.)])(\s|$)|>)", r"\1\\", escaped(text))
 
 
 def dashes(table: Table) -> str:
