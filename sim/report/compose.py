@@ -78,12 +78,20 @@ def sections(
     return tuple(section for section in candidates if section is not None)
 
 
+MEAN = "mean"
+"""The figure `mean-latency` is about all scenarios, so that the figures of one cannot begin so."""
+
+
 def figure_names(results: Sequence[Result]) -> tuple[str, ...]:
     """Return what the files of each scenario's figures begin with, each different."""
-    names: list[str] = []
+    taken = {MEAN}
+    names = []
     for number, result in enumerate(results, start=1):
         name = slug(result.scenario.name)
-        names.append(f"{name}-{number}" if name in names else name)
+        while name in taken:
+            name = f"{name}-{number}"
+        taken.add(name)
+        names.append(name)
     return tuple(names)
 
 

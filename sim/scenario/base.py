@@ -8,8 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from operator import eq
 from typing import Annotated, Any, Self
+from unicodedata import category
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Discriminator,
@@ -43,7 +45,18 @@ Seconds = Annotated[float, Field(ge=0, le=MAX_S)]
 PositiveSeconds = Annotated[float, Field(gt=0, le=MAX_S)]
 Rate = Annotated[float, Field(ge=0, le=1e6)]
 Factor = Annotated[float, Field(gt=0, le=1e6)]
-Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S")]
+
+
+def _printable(name: str) -> str:
+    """Refuse what no table, page or terminal can show: control characters, breaks of lines, no characters."""
+    if any(category(letter) in UNPRINTABLE or ord(letter) & 0xFFFE == 0xFFFE for letter in name):
+        raise PydanticCustomError("unprintable", "unprintable")
+    return name
+
+
+UNPRINTABLE = {"Cc", "Cs", "Zl", "Zp"}
+
+Name = Annotated[str, Field(min_length=1, max_length=200, pattern=r"\S"), AfterValidator(_printable)]
 FileName = Annotated[str, Field(min_length=1, max_length=4000, pattern=r"\S")]
 
 

@@ -31,6 +31,7 @@ RULES = {
     "too_long": "must have at most {max_length} items",
     "string_too_short": "must not be blank",
     "string_pattern_mismatch": "must not be blank",
+    "unprintable": "must not hold control characters or line breaks",
     "string_too_long": "must have at most {max_length} characters",
 }
 

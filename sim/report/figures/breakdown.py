@@ -18,6 +18,7 @@ from sim.report.figures.style import (
     SKY,
     VERMILLION,
     YELLOW,
+    clipped,
     thousands,
 )
 from sim.report.shown import ms
@@ -81,7 +82,7 @@ def paint_scenario(axes: Axes, result: Result, end_ms: float) -> None:
         paint_bar(axes, place, result.time_spent[plan.label].covered.mean_ms, end_ms)
     axes.set_yticks(range(len(result.plans)), [plan_name(plan) for plan in result.plans])
     axes.set_ylim(len(result.plans) - 0.4, -0.6)
-    axes.set_title(result.scenario.name)
+    axes.set_title(clipped(result.scenario.name))
     axes.grid(False, axis="y")
     axes.tick_params(axis="y", length=0)
     thousands(axes.xaxis)

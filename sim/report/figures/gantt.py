@@ -8,7 +8,7 @@ from matplotlib.ticker import MaxNLocator
 
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import BRANCH_STYLES, PAPER, thousands
+from sim.report.figures.style import BRANCH_STYLES, PAPER, entry, thousands
 from sim.report.words import attempts_words, plan_name
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
@@ -112,6 +112,6 @@ def branch_patches(result: Result) -> list[Patch]:
         ids = [f"call {number}" for number in range(1, most + 1)]
     shown = ids if len(ids) <= len(BRANCH_STYLES) else ids[: len(BRANCH_STYLES)]
     return [
-        Patch(facecolor=color, hatch=hatch, edgecolor=PAPER, linewidth=0, label=name)
+        Patch(facecolor=color, hatch=hatch, edgecolor=PAPER, linewidth=0, label=entry(name))
         for name, (color, hatch) in zip(shown, BRANCH_STYLES, strict=False)
     ]

@@ -11,7 +11,7 @@ from sim.answers.boundary import Cell
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import BLUE, MUTED, ORANGE, PAPER, Look
+from sim.report.figures.style import BLUE, MUTED, ORANGE, PAPER, Look, clipped
 from sim.report.shown import trimmed
 from sim.report.words import DECISIONS, OVERLOADED
 from sim.result.measured_decision import UNDECIDED
@@ -122,7 +122,8 @@ def name_axis(axis: object, varied: Axis) -> None:
     """Label an axis whose cells stand at 0, 1, 2, ... with some of their values."""
     step = -(-len(varied) // MOST_TICKS)
     places = range(0, len(varied), step)
-    axis.set_ticks(list(places), [value_words(varied.values[place]) for place in places])  # type: ignore[attr-defined]
+    words = [clipped(value_words(varied.values[place])) for place in places]
+    axis.set_ticks(list(places), words)  # type: ignore[attr-defined]
     axis.set_label_text(axis_words(varied))  # type: ignore[attr-defined]
 
 

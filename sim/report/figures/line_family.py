@@ -19,6 +19,7 @@ from sim.report.figures.style import (
     SKY,
     VERMILLION,
     Look,
+    entry,
     legend_above,
     plan_styles,
     thousands,
@@ -162,7 +163,7 @@ def paint_line(axes: Axes, line: Line, name: str, unit: float) -> None:
     """Draw one line, with intervals, and hollow markers where it is no steady state."""
     figures = [value_of(row, name, unit) for row in line.rows]
     widths = [unit * (row.get(f"{name}{HALF_WIDTH}") or 0) for row in line.rows]
-    axes.errorbar(line.places, figures, yerr=widths, label=line.label, markersize=4.5, **line.look)
+    axes.errorbar(line.places, figures, yerr=widths, label=entry(line.label), markersize=4.5, **line.look)
     hollow = [
         (place, figure)
         for place, figure, row in zip(line.places, figures, line.rows, strict=True)

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import INK, PAPER, plan_styles, thousands
+from sim.report.figures.style import INK, PAPER, clipped, plan_styles, thousands
 from sim.report.shown import ms, ms_estimate
 from sim.report.words import OVERLOADED, plan_name
 from sim.result.plan_result import PlanResult
@@ -51,7 +51,7 @@ def paint_scenario(axes: Axes, result: Result) -> None:
         paint_bar(axes, place, plan, styles[plan.label]["color"])
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
-    axes.set_title(result.scenario.name)
+    axes.set_title(clipped(result.scenario.name))
     axes.grid(False, axis="y")
     axes.tick_params(axis="y", length=0)
     thousands(axes.xaxis)

@@ -9,7 +9,16 @@ from matplotlib.figure import Figure as Canvas
 from sim.engine import EngineOutput
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import INK, MUTED, Look, legend_above, line_style, plan_styles, thousands
+from sim.report.figures.style import (
+    INK,
+    MUTED,
+    Look,
+    clipped,
+    legend_above,
+    line_style,
+    plan_styles,
+    thousands,
+)
 from sim.report.shown import ms, trimmed
 from sim.report.steps import (
     StepFunction,
@@ -115,7 +124,12 @@ def finish(column: Sequence[Axes], result: Result) -> None:
     for period in result.scenario.periods:
         middle_s = (s_to_ns(period.from_s) + s_to_ns(period.to_s)) / 2 / NS_PER_S
         column[0].annotate(
-            period.name, (middle_s, 0), xytext=(0, 3), textcoords="offset points", ha="center", color=MUTED
+            clipped(period.name),
+            (middle_s, 0),
+            xytext=(0, 3),
+            textcoords="offset points",
+            ha="center",
+            color=MUTED,
         )
 
 

@@ -7,7 +7,7 @@ from sim.answers.policy import MEAN, POLICY, PolicyPeriod, PolicyResult
 from sim.contract.plan import FIXED_PLANS
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import BLUE, GREEN, VERMILLION, legend_above, thousands
+from sim.report.figures.style import BLUE, GREEN, VERMILLION, clipped, legend_above, thousands
 from sim.report.shown import trimmed
 
 COLOURS = {FIXED_PLANS[0]: BLUE, FIXED_PLANS[1]: VERMILLION, POLICY: GREEN}
@@ -22,7 +22,7 @@ def policy_periods(result: PolicyResult) -> Figure:
         axes = canvas.subplots()
         for offset, (label, colour) in enumerate(COLOURS.items()):
             paint_plan(axes, periods, label, colour, (offset - 1) * BAR)
-        axes.set_yticks(range(len(periods)), [one.name for one in periods])
+        axes.set_yticks(range(len(periods)), [clipped(one.name) for one in periods])
         axes.set_ylim(len(periods) - 0.45, -0.55)
         axes.set_xlabel("mean latency, ms")
         axes.grid(False, axis="y")

@@ -11,7 +11,18 @@ from sim.plan.criteria import Evaluation
 from sim.plan.parallel_plan import ParallelPlan
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import INK, MUTED, ORANGE, PINK, SKY, VERMILLION, Look, legend_above, thousands
+from sim.report.figures.style import (
+    INK,
+    MUTED,
+    ORANGE,
+    PINK,
+    SKY,
+    VERMILLION,
+    Look,
+    entry,
+    legend_above,
+    thousands,
+)
 from sim.report.shown import fixed, trimmed
 
 POINTS = 200
@@ -65,7 +76,7 @@ def price_at(one: Priced, reuse: float) -> float:
 def paint_price(axes: Axes, one: Priced, look: Look) -> None:
     ratios = [place / POINTS for place in range(POINTS + 1)]
     line = {key: value for key, value in look.items() if key != "marker"}
-    axes.plot(ratios, [price_at(one, ratio) for ratio in ratios], label=one.label, **line)
+    axes.plot(ratios, [price_at(one, ratio) for ratio in ratios], label=entry(one.label), **line)
     here = float(one.plan.prefix_reuse_ratio)
     price = price_at(one, here)
     axes.plot(here, price, color=look["color"], marker=look["marker"], markersize=8, linestyle="none")

@@ -9,7 +9,7 @@ from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import FuncFormatter
+from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from sim.contract.plan import ADAPTIVE, PARALLEL, SERIAL
 
@@ -25,6 +25,8 @@ WIDTH_INCHES = 5.6
 
 SETTINGS: dict[str, Any] = {
     "svg.fonttype": "none",
+    # Names are text: what stands between two dollars is no formula.
+    "text.parse_math": False,
     "font.size": 9.5,
     "text.color": INK,
     "axes.facecolor": "none",
@@ -50,6 +52,10 @@ SETTINGS: dict[str, Any] = {
     "hatch.color": PAPER,
     "path.simplify": False,
 }
+
+MOST_CHARACTERS = 50
+MARK = "\ufffe"
+"""Stands for no character, so that no name has it."""
 
 PLAN_STYLES: dict[str, Look] = {
     SERIAL: {"color": BLUE, "linestyle": "-", "marker": "o"},
@@ -85,14 +91,29 @@ def line_style(style: Look) -> Look:
     return {key: value for key, value in style.items() if key != "marker"}
 
 
+def entry(label: str) -> str:
+    """Return a label that its legend shows, whatever it begins with.
+
+    Matplotlib leaves out what begins with an underscore, so that gets a mark, which `drawn` takes out again.
+    """
+    text = clipped(label)
+    return f"{MARK}{text}" if text.startswith("_") else text
+
+
+def clipped(name: str) -> str:
+    """Return a name that leaves room for the drawing beside it; tables have it as it is."""
+    return name if len(name) <= MOST_CHARACTERS else f"{name[: MOST_CHARACTERS - 1]}…"
+
+
 def sample(label: str, **look: Any) -> Line2D:
     """Return a line for a legend."""
-    return Line2D([], [], label=label, **look)
+    return Line2D([], [], label=entry(label), **look)
 
 
 def thousands(axis: Any) -> None:
-    """Write an axis' numbers with separators and no more digits than they need."""
+    """Write an axis' numbers with separators and no more digits than they need, at its major ticks alone."""
     axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.10g}"))
+    axis.set_minor_formatter(NullFormatter())
 
 
 def legend_above(axes: Axes, columns: int = 3, **more: Any) -> None:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure as Canvas
 from sim.answers.sensitivity import InputSensitivity, Sensitivity, Shift
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
-from sim.report.figures.style import BLUE, INK, ORANGE, legend_above, thousands
+from sim.report.figures.style import BLUE, INK, ORANGE, clipped, legend_above, thousands
 from sim.report.shown import trimmed
 
 Reading = Callable[[Shift], float | None]
@@ -27,7 +27,7 @@ def tornado(sensitivity: Sensitivity) -> Figure:
             sensitivity.base.micros_per_saved_ms,
             lambda shift: shift.micros_per_saved_ms,
         )
-        left.set_yticks(range(len(inputs)), [one.name for one in inputs])
+        left.set_yticks(range(len(inputs)), [clipped(one.name) for one in inputs])
         left.set_ylim(len(inputs) - 0.4, -0.6)
         left.set_xlabel("saved, ms")
         right.set_xlabel("micros per saved ms")
