@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from sim.answers.boundary import Cell, search
+from sim.contract.figure import MEAN_LATENCY
 from sim.draws.drawing import expected_requests
 from sim.draws.engine_input import evaluate
 from sim.engine import ALLOCATIONS, Progress, select_engine
@@ -266,7 +267,7 @@ def plan_figure(plan: PlanResult) -> PlanFigure:
     """
     latency_ns = np.concatenate(plan.latency_ns)
     return PlanFigure(
-        mean=plan.estimates["latency_ms_mean"],
+        mean=plan.estimates[MEAN_LATENCY],
         least_ms=ns_to_ms(int(latency_ns.min())) if len(latency_ns) else math.nan,
         greatest_ms=ns_to_ms(int(latency_ns.max())) if len(latency_ns) else math.nan,
         bound_ms=max((item.value for item in plan.expected if item.kind == "at least"), default=math.nan),

@@ -8,6 +8,7 @@ from typing import Any
 
 from sim.answers.candidate import Runner, runner_of
 from sim.answers.policy_table import PolicyLevel, PolicyTable, policy_table
+from sim.contract.figure import MEAN_LATENCY
 from sim.draws.drawing import is_deterministic
 from sim.errors import ArgumentError
 from sim.result.objective import MET, SloVerdict, slo_verdict
@@ -21,7 +22,6 @@ from sim.statistics.interval import Difference, Estimate, paired_difference
 FIXED: tuple[PlanName, ...] = ("serial", "parallel")
 POLICY = "policy"
 ROUNDS_PER_LEVEL = 40
-MEAN = "latency_ms_mean"
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,13 @@ class PolicyPeriod:
     @property
     def better_fixed(self) -> str:
         """The fixed plan with the lower mean latency."""
-        return min(FIXED, key=lambda label: self.figures[label][MEAN].mean)
+        return min(FIXED, key=lambda label: self.figures[label][MEAN_LATENCY].mean)
 
     @property
     def above_better_share(self) -> float:
         """How much longer the policy takes than the better fixed plan, as a share; negative: less long."""
-        best = self.figures[self.better_fixed][MEAN].mean
-        return self.figures[POLICY][MEAN].mean / best - 1 if best else math.nan
+        best = self.figures[self.better_fixed][MEAN_LATENCY].mean
+        return self.figures[POLICY][MEAN_LATENCY].mean / best - 1 if best else math.nan
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,9 @@ def policy_for(
         periods=tuple(period_of(plans, place) for place in range(len(plans[0].periods))),
         differences={
             label: paired_difference(
-                fixed[label].values[MEAN], fixed[POLICY].values[MEAN], deterministic=is_deterministic(asked)
+                fixed[label].values[MEAN_LATENCY],
+                fixed[POLICY].values[MEAN_LATENCY],
+                deterministic=is_deterministic(asked),
             )
             for label in FIXED
         },
@@ -218,5 +220,5 @@ def levels_words(levels: Sequence[PolicyLevel]) -> str:
 
 def worth_words(whole: PolicyPeriod) -> str:
     """Return the mean latencies over the whole load."""
-    policy, *fixed = (whole.figures[label][MEAN].mean for label in (POLICY, *FIXED))
+    policy, *fixed = (whole.figures[label][MEAN_LATENCY].mean for label in (POLICY, *FIXED))
     return f"mean latency {policy:.1f} ms, always serial {fixed[0]:.1f}, always parallel {fixed[1]:.1f}"

@@ -9,6 +9,8 @@ from sim.answers.policy import FIXED, POLICY, PolicyPeriod, PolicyResult
 from sim.answers.sensitivity import InputSensitivity, Sensitivity
 from sim.answers.size import CONFIDENCE, Sizing
 from sim.answers.size_search import NextSlot, SizePoint
+from sim.contract import figure as named
+from sim.contract.figure import shares_within
 from sim.result.summary import difference_summary, plain, slo_summary
 from sim.scenario import Scenario
 from sim.statistics.interval import Estimate
@@ -70,7 +72,7 @@ def point_summary(point: SizePoint) -> dict[str, Any]:
         "verdict": point.verdict,
         "replications": point.replications,
         "stability": point.stability,
-        "latency_ms_mean": plain(point.latency_ms_mean.mean),
+        named.MEAN_LATENCY: plain(point.latency_ms_mean.mean),
         "rules": [
             {**held_summary(held), "theory": kind, "theory_value": plain(value)}
             for held, (kind, value) in zip(point.rules, bounds, strict=True)
@@ -166,18 +168,15 @@ def policy_period_summary(period: PolicyPeriod) -> dict[str, Any]:
 
 def policy_figures(period: PolicyPeriod, label: str) -> dict[str, Any]:
     """Return the figures of a plan that a policy is judged by."""
-    names = [
-        name for name in period.figures[label] if name in POLICY_FIGURES or name.startswith("share_within_")
-    ]
-    return {name: plain(period.figures[label][name].mean) for name in names}
+    figures = period.figures[label]
+    shown = {*POLICY_FIGURES, *shares_within(figures)}
+    return {name: plain(figure.mean) for name, figure in figures.items() if name in shown}
 
 
 POLICY_FIGURES = (
-    "requests",
-    "latency_ms_mean",
-    "latency_ms_p95",
-    "latency_ms_max",
-    "cost_micros_per_request",
-    "parallel_share",
-    "succeeded_share",
+    named.REQUESTS,
+    *named.LATENCIES,
+    named.COST_PER_REQUEST,
+    named.PARALLEL_SHARE,
+    named.SUCCEEDED_SHARE,
 )

@@ -11,6 +11,7 @@ from typing import Any
 
 from sim.answers.comparison import Comparison, PlanDifference
 from sim.answers.flip import FlipTable, Level
+from sim.contract.figure import MAX_LATENCY, MEAN_LATENCY, PREFIX_REUSE
 from sim.plan.criteria import Criterion, Verdict
 from sim.result.decision import Decision
 from sim.result.measured_decision import MeasuredDecision
@@ -116,10 +117,10 @@ def level_summary(level: Level) -> dict[str, Any]:
     """Return one level of load under one allocation."""
     plans = {
         label: {
-            "latency_ms_mean": plain(figure.mean.mean),
+            MEAN_LATENCY: plain(figure.mean.mean),
             "half_width_95": plain(figure.mean.half_width),
             "latency_ms_min": plain(figure.least_ms),
-            "latency_ms_max": plain(figure.greatest_ms),
+            MAX_LATENCY: plain(figure.greatest_ms),
             "latency_ms_mean_at_least": plain(figure.bound_ms),
             "stability": figure.stability,
         }
@@ -228,9 +229,9 @@ def criteria_summary(verdict: Verdict | None) -> list[dict[str, Any]]:
 
 def reuse_summary(verdict: Verdict | None) -> dict[str, Any]:
     """Return the prefix reuse ratio that was judged, and the one that breaks even."""
-    found = [one for one in verdict.criteria if one.name == "prefix_reuse_ratio"] if verdict else []
+    found = [one for one in verdict.criteria if one.name == PREFIX_REUSE] if verdict else []
     return {
-        "prefix_reuse_ratio": found[0].value if found else None,
+        PREFIX_REUSE: found[0].value if found else None,
         "break_even_reuse_ratio": found[0].bound if found else None,
     }
 

@@ -3,11 +3,12 @@
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.answers.policy import FIXED, MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.answers.policy import FIXED, POLICY, PolicyPeriod, PolicyResult
+from sim.contract.figure import MEAN_LATENCY
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, GREEN, VERMILLION, legend_above, thousands
-from sim.report.shown import trimmed
+from sim.statistics.digits import trimmed
 
 COLOURS = {FIXED[0]: BLUE, FIXED[1]: VERMILLION, POLICY: GREEN}
 BAR = 0.26
@@ -36,7 +37,7 @@ def policy_periods(result: PolicyResult) -> Figure:
 
 def paint_plan(axes: Axes, periods: tuple[PolicyPeriod, ...], label: str, colour: str, offset: float) -> None:
     """Draw one plan's bars."""
-    figures = [one.figures[label][MEAN] for one in periods]
+    figures = [one.figures[label][MEAN_LATENCY] for one in periods]
     axes.barh(
         [place + offset for place in range(len(periods))],
         [figure.mean for figure in figures],
@@ -49,5 +50,7 @@ def paint_plan(axes: Axes, periods: tuple[PolicyPeriod, ...], label: str, colour
 
 def in_words(period: PolicyPeriod) -> str:
     """Return a period's means."""
-    means = (f"{label} {trimmed(figures[MEAN].mean, 1)} ms" for label, figures in period.figures.items())
+    means = (
+        f"{label} {trimmed(figures[MEAN_LATENCY].mean, 1)} ms" for label, figures in period.figures.items()
+    )
     return f"{period.name}: {', '.join(means)}"

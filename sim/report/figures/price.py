@@ -12,7 +12,7 @@ from sim.plan.parallel_plan import ParallelPlan
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import INK, MUTED, ORANGE, PINK, SKY, VERMILLION, Look, legend_above, thousands
-from sim.report.shown import fixed, trimmed
+from sim.statistics.digits import fixed, trimmed
 
 POINTS = 200
 LOOKS: tuple[Look, ...] = (
