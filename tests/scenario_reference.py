@@ -1,14 +1,26 @@
-"""The scenario reference of the README, written from the schema: `python -m tests.scenario_reference`."""
+"""The references of the README, written from the schema and from the catalogue of figures.
+
+`python -m tests.scenario_reference` writes them anew.
+"""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from sim.contract.figure import (
+    FIGURES,
+    FOLLOW_UP,
+    LATENCY,
+    TIME_LEVELS,
+    WAITING,
+    Figure,
+    figure_of,
+    levels_of,
+)
 from sim.scenario import json_schema
 
 README = Path(__file__).parent.parent / "README.md"
-BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 
 TOP = "the file"
 TOP_WORDS = "The keys at the top; `extends: FILE` takes over those of another file."
@@ -27,6 +39,26 @@ def reference(schema: Schema) -> str:
         heading = f"**{path}**: {words}\n\n"
         tables.append(f"{heading}| key | meaning | default |\n|---|---|---|\n{rows}")
     return "\n".join(tables)
+
+
+HOLDERS = {None: "", "any": "any", "period": "a period, the whole run", "run": "the whole run"}
+
+
+def figures() -> str:
+    """Return a table of the figures; those of one kind of time share a row."""
+    families = {
+        levels_of(time): f"{time}_{{{','.join(TIME_LEVELS)}}}" for time in (LATENCY, WAITING, FOLLOW_UP)
+    }
+    shown = {names[0]: family for names, family in families.items()}
+    later = {name for names in families for name in names[1:]}
+    rows = [figure_row(shown.get(name, name), one) for name, one in FIGURES.items() if name not in later]
+    rows.append(figure_row("share_within_{bound}_ms", figure_of("share_within_{bound}_ms")))
+    return f"| figure | heading | better | rules may be about |\n|---|---|---|---|\n{''.join(rows)}"
+
+
+def figure_row(name: str, figure: Figure) -> str:
+    """Return one line of the table of figures."""
+    return f"| `{name}` | {figure.words} | {figure.better or ''} | {HOLDERS[figure.slo]} |\n"
 
 
 def mappings(definitions: Schema) -> Iterator[tuple[str, str]]:
@@ -95,14 +127,25 @@ def first_paragraph(text: str) -> str:
     return " ".join(text.split("\n\n", maxsplit=1)[0].split())
 
 
-def written() -> str:
-    """Return the reference as the README has it."""
-    return README.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+def parts(name: str) -> tuple[str, str, str]:
+    """Return the README up to a reference, the reference, and what follows it."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    before, rest = README.read_text(encoding="utf-8").split(begin)
+    inside, after = rest.split(end)
+    return before + begin, inside, end + after
+
+
+def written(name: str = "reference") -> str:
+    """Return a reference as the README has it."""
+    return parts(name)[1]
+
+
+def write(name: str, text: str) -> None:
+    """Write a reference into the README."""
+    before, _, after = parts(name)
+    README.write_text(before + text + after, encoding="utf-8", newline="\n")
 
 
 if __name__ == "__main__":
-    before, rest = README.read_text(encoding="utf-8").split(BEGIN)
-    after = rest.split(END)[1]
-    README.write_text(
-        f"{before}{BEGIN}{reference(json_schema())}{END}{after}", encoding="utf-8", newline="\n"
-    )
+    write("reference", reference(json_schema()))
+    write("figures", figures())

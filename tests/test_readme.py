@@ -13,7 +13,7 @@ import sim
 from sim.cli import app
 from sim.scenario import json_schema
 from tests.benchmarks.contenders import CPP_TABLES, EVENTS, HANDWRITTEN
-from tests.scenario_reference import README, reference, written
+from tests.scenario_reference import README, figures, reference, written
 
 ROOT = Path(__file__).parent.parent
 TEXT = README.read_text(encoding="utf-8")
@@ -76,6 +76,10 @@ def test_its_python_gives_what_it_shows() -> None:
 
 def test_its_reference_has_every_key() -> None:
     assert written() == reference(json_schema()), "write it anew with: python -m tests.scenario_reference"
+
+
+def test_its_reference_has_every_figure() -> None:
+    assert written("figures") == figures(), "write it anew with: python -m tests.scenario_reference"
 
 
 def test_its_links_lead_somewhere() -> None:

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 from sim.answers.flip import Flip, find_flip
+from sim.contract.figure import COST_PER_REQUEST, MEAN_LATENCY, P95_LATENCY
 from sim.contract.plan import SERIAL
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.result.experiment import Options, simulate
@@ -16,7 +17,7 @@ from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad
 from sim.statistics.interval import Difference, Estimate, paired_difference
 
-COMPARED = ("latency_ms_mean", "latency_ms_p95", "cost_micros_per_request")
+COMPARED = (MEAN_LATENCY, P95_LATENCY, COST_PER_REQUEST)
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ def scenario_words(result: Result) -> str:
     measured = result.decision.measured
     if measured is None or measured.decision == UNDECIDED:
         return result.decision.reason
-    serial, chosen = (plan.estimates["latency_ms_mean"] for plan in compared_plans(result))
+    serial, chosen = (plan.estimates[MEAN_LATENCY] for plan in compared_plans(result))
     words = (
         f"{measured.decision}, {compared_plans(result)[1].label} {figure_words(chosen)} ms "
         f"against serial {figure_words(serial)} ms"

@@ -10,6 +10,7 @@ import numpy as np
 
 from sim.answers.boundary import Cell, search
 from sim.contract.allocation import PLAIN_ALLOCATIONS
+from sim.contract.figure import MAX_LATENCY, MEAN_LATENCY
 from sim.contract.plan import PARALLEL, SERIAL, USUAL_PLANS
 from sim.draws.drawing import expected_requests
 from sim.draws.engine_input import evaluate
@@ -46,10 +47,10 @@ class PlanFigure:
     def summary(self) -> dict[str, Any]:
         """Return the latency as plain data."""
         return {
-            "latency_ms_mean": plain(self.mean.mean),
+            MEAN_LATENCY: plain(self.mean.mean),
             "half_width_95": plain(self.mean.half_width),
             "latency_ms_min": plain(self.least_ms),
-            "latency_ms_max": plain(self.greatest_ms),
+            MAX_LATENCY: plain(self.greatest_ms),
             "latency_ms_mean_at_least": plain(self.bound_ms),
             "stability": self.stability,
         }
@@ -290,7 +291,7 @@ def plan_figure(plan: PlanResult) -> PlanFigure:
     """
     latency_ns = np.concatenate(plan.latency_ns)
     return PlanFigure(
-        mean=plan.estimates["latency_ms_mean"],
+        mean=plan.estimates[MEAN_LATENCY],
         least_ms=ns_to_ms(int(latency_ns.min())) if len(latency_ns) else math.nan,
         greatest_ms=ns_to_ms(int(latency_ns.max())) if len(latency_ns) else math.nan,
         bound_ms=max((item.value for item in plan.expected if item.kind == "at least"), default=math.nan),

@@ -8,6 +8,15 @@ from typing import Any
 
 from sim.answers.candidate import Runner, runner_of
 from sim.answers.policy_table import PolicyLevel, PolicyTable, policy_table
+from sim.contract.figure import (
+    COST_PER_REQUEST,
+    LATENCIES,
+    MEAN_LATENCY,
+    PARALLEL_SHARE,
+    REQUESTS,
+    SUCCEEDED_SHARE,
+    shares_within,
+)
 from sim.contract.plan import FIXED_PLANS
 from sim.draws.drawing import is_deterministic
 from sim.errors import ArgumentError
@@ -22,16 +31,7 @@ from sim.statistics.interval import Difference, Estimate, paired_difference
 
 POLICY = "policy"
 ROUNDS_PER_LEVEL = 40
-MEAN = "latency_ms_mean"
-JUDGED_FIGURES = (
-    "requests",
-    "latency_ms_mean",
-    "latency_ms_p95",
-    "latency_ms_max",
-    "cost_micros_per_request",
-    "parallel_share",
-    "succeeded_share",
-)
+JUDGED_FIGURES = (REQUESTS, *LATENCIES, COST_PER_REQUEST, PARALLEL_SHARE, SUCCEEDED_SHARE)
 """The figures that a policy is judged by, beside the shares of requests within a latency."""
 
 
@@ -45,13 +45,13 @@ class PolicyPeriod:
     @property
     def better_fixed(self) -> str:
         """The fixed plan with the lower mean latency."""
-        return min(FIXED_PLANS, key=lambda label: self.figures[label][MEAN].mean)
+        return min(FIXED_PLANS, key=lambda label: self.figures[label][MEAN_LATENCY].mean)
 
     @property
     def above_better_share(self) -> float:
         """How much longer the policy takes than the better fixed plan, as a share; negative: less long."""
-        best = self.figures[self.better_fixed][MEAN].mean
-        return self.figures[POLICY][MEAN].mean / best - 1 if best else math.nan
+        best = self.figures[self.better_fixed][MEAN_LATENCY].mean
+        return self.figures[POLICY][MEAN_LATENCY].mean / best - 1 if best else math.nan
 
     def summary(self) -> dict[str, Any]:
         """Return the period under each plan as plain data."""
@@ -167,7 +167,9 @@ def policy_for(
         periods=tuple(period_of(plans, place) for place in range(len(plans[0].periods))),
         differences={
             label: paired_difference(
-                fixed[label].values[MEAN], fixed[POLICY].values[MEAN], deterministic=is_deterministic(asked)
+                fixed[label].values[MEAN_LATENCY],
+                fixed[POLICY].values[MEAN_LATENCY],
+                deterministic=is_deterministic(asked),
             )
             for label in FIXED_PLANS
         },
@@ -226,11 +228,8 @@ def period_of(plans: Sequence[PlanResult], place: int) -> PolicyPeriod:
 
 def judged_figures(figures: dict[str, Estimate]) -> dict[str, Any]:
     """Return the figures of a plan that a policy is judged by."""
-    return {
-        name: plain(figure.mean)
-        for name, figure in figures.items()
-        if name in JUDGED_FIGURES or name.startswith("share_within_")
-    }
+    shown = {*JUDGED_FIGURES, *shares_within(figures)}
+    return {name: plain(figure.mean) for name, figure in figures.items() if name in shown}
 
 
 def rule_words(table: PolicyTable) -> str:
@@ -257,5 +256,5 @@ def levels_words(levels: Sequence[PolicyLevel]) -> str:
 
 def worth_words(whole: PolicyPeriod) -> str:
     """Return the mean latencies over the whole load."""
-    policy, *fixed = (whole.figures[label][MEAN].mean for label in (POLICY, *FIXED_PLANS))
+    policy, *fixed = (whole.figures[label][MEAN_LATENCY].mean for label in (POLICY, *FIXED_PLANS))
     return f"mean latency {policy:.1f} ms, always serial {fixed[0]:.1f}, always parallel {fixed[1]:.1f}"

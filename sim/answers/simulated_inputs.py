@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sim.answers.sensitivity_inputs import key
+from sim.contract.figure import ACTIVE_REQUESTS
 from sim.contract.plan import FIXED_PLANS
 from sim.draws.drawing import is_deterministic
 from sim.plan.criteria import KEEP_SERIAL, MERGE
@@ -98,7 +99,7 @@ def judged_scenario(
         decision, measured = result.decision, result.decision.measured
         saved_ms = math.nan if measured is None else measured.saved_ms
         extra = 0.0 if measured is None else measured.extra_cost_micros
-        active = max(1, round(result.plans[0].estimates["active_requests_mean"].mean))
+        active = max(1, round(result.plans[0].estimates[ACTIVE_REQUESTS].mean))
         return Judged(decision.decision, saved_ms, extra / saved_ms if saved_ms > 0 else None, active)
 
     return judge

@@ -14,6 +14,7 @@ from typing import Any
 
 from sim.answers.candidate import Asked, Candidate, HeldRule, Runner
 from sim.answers.size_theory import bound_of, ruled_out
+from sim.contract.figure import MEAN_LATENCY, THROUGHPUT
 from sim.result.measured_decision import UNDECIDED
 from sim.result.objective import MET, MISSED, subject_of
 from sim.result.summary import difference_summary, plain
@@ -80,7 +81,7 @@ class SizePoint:
             "verdict": self.verdict,
             "replications": self.replications,
             "stability": self.stability,
-            "latency_ms_mean": plain(self.latency_ms_mean.mean),
+            MEAN_LATENCY: plain(self.latency_ms_mean.mean),
             "rules": [
                 held.summary() | {"theory": kind, "theory_value": plain(value)}
                 for held, (kind, value) in zip(self.rules, bounds, strict=True)
@@ -266,11 +267,11 @@ class Search:
         label = here.plan.label
         mine, other = here.plan, next(one for one in there.results if one.label == label)
         difference = paired_difference(
-            mine.values["latency_ms_mean"],
-            other.values["latency_ms_mean"],
+            mine.values[MEAN_LATENCY],
+            other.values[MEAN_LATENCY],
             deterministic=here.is_deterministic,
         )
-        requests_per_hour = mine.estimates["throughput_per_s"].mean * SECONDS_PER_HOUR
+        requests_per_hour = mine.estimates[THROUGHPUT].mean * SECONDS_PER_HOUR
         worth = -difference.mean * self.scenario.criteria.max_micros_per_saved_ms * requests_per_hour
         return NextSlot(slots + 1, difference, worth, price_micros)
 
@@ -289,7 +290,7 @@ def point(candidate: Candidate) -> SizePoint:
         verdict=candidate.verdict,
         rules=candidate.rules,
         bounds=tuple(bound_of(one.rule, plan) for one in candidate.rules),
-        latency_ms_mean=plan.estimates["latency_ms_mean"],
+        latency_ms_mean=plan.estimates[MEAN_LATENCY],
         stability=plan.stability.label,
         replications=candidate.replications,
     )

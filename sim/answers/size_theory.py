@@ -2,6 +2,7 @@
 
 import math
 
+from sim.contract.figure import MAX_LATENCY, MEAN_LATENCY, MEAN_WAIT, THROUGHPUT
 from sim.result.expected import alone_ms, waits
 from sim.result.plan_result import PlanResult
 from sim.scenario import Scenario
@@ -16,7 +17,7 @@ from sim.statistics.bounds import (
     utilisation,
 )
 
-FROM_BELOW = ("latency_ms_mean", "latency_ms_max")
+FROM_BELOW = (MEAN_LATENCY, MAX_LATENCY)
 """Figures for which a bound of the mean latency is one too."""
 
 
@@ -24,7 +25,7 @@ def bound_of(rule: SloRule, plan: PlanResult) -> tuple[str, float] | None:
     """Return what theory says of a rule's figure as simulated: (`exactly`, `at least` or `about`, value)."""
     if rule.scope is not None:
         return None
-    metric = "latency_ms_mean" if rule.metric in FROM_BELOW else rule.metric
+    metric = MEAN_LATENCY if rule.metric in FROM_BELOW else rule.metric
     items = [item for item in plan.expected if item.figure == metric]
     for kind in ("exactly", "at least", "about"):
         values = [item.value for item in items if item.kind == kind]
@@ -43,9 +44,9 @@ def ruled_out(scenario: Scenario, choice: PlanChoice, rule: SloRule) -> bool:
             return True
     if rule.metric in FROM_BELOW and rule.at_most:
         return not rule.holds(latency_bound_ms(scenario, choice))
-    if rule.metric == "throughput_per_s" and not rule.at_most:
+    if rule.metric == THROUGHPUT and not rule.at_most:
         return not rule.holds(1000 * throughput_bound_per_ms(scenario, choice))
-    if rule.metric == "waiting_ms_mean" and rule.at_most:
+    if rule.metric == MEAN_WAIT and rule.at_most:
         return any(not rule.holds(item.value) for item in waits(scenario, choice) if item.kind == "exactly")
     return False
 

@@ -7,6 +7,7 @@ from sim.answers.policy_table import PolicyLevel
 from sim.answers.sensitivity import ARITHMETIC, BreakEven, InputSensitivity, Sensitivity
 from sim.answers.size import CONFIDENCE, Sizing
 from sim.answers.size_search import NextSlot
+from sim.statistics.digits import fixed, trimmed, typed
 from sim.statistics.interval import Difference
 from sim.units import round_half_away
 
@@ -15,15 +16,13 @@ NOWHERE = "-"
 
 def decimal(value: float, decimals: int) -> str:
     """Return a number with at most so many decimals."""
-    text = f"{round_half_away(value, decimals):,.{decimals}f}"
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    return typed(trimmed(value, decimals))
 
 
 def size_of(difference: Difference) -> str:
     """Return the size of a difference in ms, with its half-width where it has one."""
-    size = f"{round_half_away(abs(difference.mean), 1):,.1f}"
-    width = difference.half_width
-    return size if width is None else f"{size} ± {round_half_away(width, 1):,.1f}"
+    size, width = fixed(abs(difference.mean), 1), difference.half_width
+    return size if width is None else f"{size} ± {fixed(width, 1)}"
 
 
 # Sizing
@@ -122,11 +121,6 @@ def above_words(period: PolicyPeriod) -> str:
     """Return how the policy stands against the better fixed plan."""
     text = f"{round_half_away(100 * period.above_better_share, 2):+.2f}"
     return f"{'0.00' if text in ('+0.00', '-0.00') else text} % ({period.better_fixed})"
-
-
-def within(name: str) -> str:
-    """Return `within 400 ms` for `share_within_400_ms`."""
-    return f"{name.removeprefix('share_').removesuffix('_ms').replace('_', ' ')} ms"
 
 
 def difference_words(result: PolicyResult, label: str) -> str:

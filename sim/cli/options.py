@@ -262,7 +262,9 @@ def precision_of(text: str | None, figure: str | None, most: int | None) -> "Pre
 
     if figure is not None and figure not in METRICS:
         raise ArgumentError("--precision-figure", f"must be one of {', '.join(METRICS)}", figure)
-    chosen = Precision(float(match[1]) / 100, figure or "latency_ms_mean")
+    chosen = Precision(float(match[1]) / 100)
+    if figure is not None:
+        chosen = replace(chosen, figure=figure)
     if most is None:
         return chosen
     if most < chosen.least:

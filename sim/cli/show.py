@@ -7,10 +7,11 @@ from rich.console import RenderableType
 from rich.table import Table
 
 from sim.check import CheckReport
-from sim.cli.figures import FIGURES, estimate, heading, in_order, number, shown_figures, whole
+from sim.cli.figures import estimate, heading, in_order, number, rows_of, text_of, whole
 from sim.cli.show_breakdown import periods_parts, workloads_parts
 from sim.cli.show_time import time_parts
 from sim.cli.terminal import new_table
+from sim.contract.figure import FIGURES, REQUESTS, figure_of
 from sim.contract.plan import ADAPTIVE
 from sim.plan.criteria import Criterion
 from sim.result.result import Result
@@ -77,9 +78,9 @@ def figures_table(result: Result) -> Table:
     """Return the figures, one a row, and the plans, one a column."""
     plans = in_order(result.plans)
     table = new_table("", *(heading(plan) for plan in plans))
-    for name, (words, kind) in shown_figures(plans).items():
-        table.add_row(words, *(estimate(plan.estimates[name], kind) for plan in plans))
-    table.add_row("requests counted", *(whole(plan.estimates["requests"].mean) for plan in plans))
+    for name in rows_of(plans):
+        table.add_row(figure_of(name).words, *(text_of(plan.estimates, name) for plan in plans))
+    table.add_row(FIGURES[REQUESTS].words, *(whole(plan.estimates[REQUESTS].mean) for plan in plans))
     table.add_row("left out as warm-up", *(spread(plan.dropped) for plan in plans))
     table.add_row("stability", *(plan.stability.label for plan in plans))
     return table
@@ -95,7 +96,7 @@ def missing_lines(result: Result) -> list[str]:
     """Return why figures of the table are blank, each reason once."""
     reasons: dict[str, list[str]] = {}
     for plan in in_order(result.plans):
-        for name in shown_figures(result.plans):
+        for name in rows_of(result.plans):
             figure = plan.estimates[name]
             if math.isnan(figure.mean):
                 reasons.setdefault(f"{name}: {figure.reason}", []).append(plan.label)
@@ -146,7 +147,7 @@ def bounds_parts(result: Result) -> list[RenderableType]:
     table = new_table("bounds and theory", *(plan.label for plan in plans))
     for (figure, kind, why), values in rows.items():
         figures = (number(values.get(plan.label, math.nan)) for plan in plans)
-        table.add_row(f"{FIGURES[figure][0]}, {kind} ({why})", *figures)
+        table.add_row(f"{figure_of(figure).words}, {kind} ({why})", *figures)
     return ["", table] if rows else []
 
 

@@ -7,9 +7,10 @@ from rich.table import Table
 
 from sim.answers.comparison import COMPARED, Comparison, PlanDifference
 from sim.answers.flip import FlipTable, Level, PlanFigure
-from sim.cli.figures import BLANK, FIGURES, ORDER, OVERLOADED, estimate, in_order, number
+from sim.cli.figures import BLANK, ORDER, OVERLOADED, estimate, in_order, number
 from sim.cli.show import checks_words, load_words, slo_lines
 from sim.cli.terminal import new_table
+from sim.contract.figure import FIGURES, MEAN_LATENCY
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.statistics.interval import Difference
@@ -38,7 +39,7 @@ def overview_table(results: Sequence[Result]) -> Table:
     """Return the mean latency of each scenario (rows) and plan (columns), and the decision."""
     plans = in_order(plan for result in results for plan in result.plans)
     labels = list(dict.fromkeys(plan.label for plan in plans))
-    table = new_table("latency mean, ms", "load", *labels, "decision", words=2, last_words=1)
+    table = new_table(FIGURES[MEAN_LATENCY].words, "load", *labels, "decision", words=2, last_words=1)
     for result in results:
         shown = {plan.label: mean_cell(plan) for plan in result.plans}
         cells = (shown.get(label, BLANK) for label in labels)
@@ -48,7 +49,7 @@ def overview_table(results: Sequence[Result]) -> Table:
 
 def mean_cell(plan: PlanResult) -> str:
     """Return a plan's mean latency, marked where it is no steady state."""
-    text = estimate(plan.estimates["latency_ms_mean"])
+    text = estimate(plan.estimates[MEAN_LATENCY])
     return f"{text} ({OVERLOADED})" if plan.stability.label == OVERLOADED else text
 
 
@@ -57,7 +58,7 @@ def differences_table(words: str, pairs: Sequence[PlanDifference]) -> Table:
     rows: dict[tuple[str, str, str], dict[str, Difference]] = {}
     for pair in pairs:
         rows.setdefault((pair.scenario, pair.plan, pair.against), {})[pair.figure] = pair.difference
-    figures_words = (FIGURES[name][0] for name in COMPARED)
+    figures_words = (FIGURES[name].words for name in COMPARED)
     table = new_table(words, "plan", "against", *figures_words, "the mean is", words=3, last_words=1)
     for key, figures in rows.items():
         mean_words = figures[COMPARED[0]].words
@@ -79,7 +80,7 @@ def flip_parts(table: FlipTable) -> list[RenderableType]:
     return [*parts, *table.sentences()]
 
 
-MEANING = "latency mean, ms [least..greatest of a request] >= the bound no allocation can beat"
+MEANING = f"{FIGURES[MEAN_LATENCY].words} [least..greatest of a request] >= the bound no allocation can beat"
 
 
 def levels_table(table: FlipTable, allocation: str) -> Table:

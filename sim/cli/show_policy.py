@@ -3,10 +3,11 @@
 from rich.console import RenderableType
 from rich.table import Table
 
-from sim.answers.policy import MEAN, POLICY, PolicyResult
-from sim.answers.words import above_words, active_words, difference_words, within
-from sim.cli.figures import NUMBER, SHARE, estimate
+from sim.answers.policy import POLICY, PolicyResult
+from sim.answers.words import above_words, active_words, difference_words
+from sim.cli.figures import text_of
 from sim.cli.terminal import new_table
+from sim.contract.figure import COST_PER_REQUEST, FIGURES, MEAN_LATENCY, figure_of, shares_within
 from sim.contract.plan import FIXED_PLANS
 
 
@@ -37,21 +38,21 @@ def rule_table(result: PolicyResult) -> Table:
 def period_table(result: PolicyResult) -> Table:
     """Return a row for each period and the whole load."""
     labels = (*FIXED_PLANS, POLICY)
-    attained = [name for name in result.whole.figures[POLICY] if name.startswith("share_within_")]
+    attained = shares_within(result.whole.figures[POLICY])
     table = new_table(
-        "latency mean, ms",
+        FIGURES[MEAN_LATENCY].words,
         *labels,
         "against the better",
         *(f"{label}, micros" for label in labels),
-        *(f"{label} {within(name)}, %" for name in attained for label in labels),
+        *(f"{label} {figure_of(name).words}" for name in attained for label in labels),
     )
     for period in (*result.periods, result.whole):
         figures = [period.figures[label] for label in labels]
         table.add_row(
             period.name,
-            *(estimate(one[MEAN]) for one in figures),
+            *(text_of(one, MEAN_LATENCY) for one in figures),
             above_words(period),
-            *(estimate(one["cost_micros_per_request"], NUMBER) for one in figures),
-            *(estimate(one[name], SHARE) for name in attained for one in figures),
+            *(text_of(one, COST_PER_REQUEST) for one in figures),
+            *(text_of(one, name) for name in attained for one in figures),
         )
     return table

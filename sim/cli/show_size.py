@@ -12,8 +12,9 @@ from sim.answers.words import (
     next_slot_words,
     theory_words,
 )
-from sim.cli.figures import BLANK, SHARE, TIME, estimate, number
+from sim.cli.figures import BLANK, estimate, number
 from sim.cli.terminal import new_table
+from sim.contract.figure import FIGURES
 
 
 def size_parts(sizing: Sizing) -> list[RenderableType]:
@@ -41,5 +42,6 @@ def curve_table(sizing: Sizing) -> Table:
 def rule_cells(point: SizePoint, place: int) -> tuple[str, str]:
     """Return a rule's figure with its interval, and what theory says of it."""
     held, bound = point.rules[place], point.bounds[place]
-    kind = SHARE if held.rule.metric == "utilisation" or held.rule.metric.endswith("_share") else TIME
-    return estimate(held.figure, kind), f"{bound[0]} {number(bound[1])}" if bound else BLANK
+    return estimate(
+        held.figure, FIGURES[held.rule.metric].kind
+    ), f"{bound[0]} {number(bound[1])}" if bound else BLANK

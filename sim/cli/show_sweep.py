@@ -5,18 +5,13 @@ from rich.table import Table
 
 from sim.cli.figures import BLANK, number
 from sim.cli.terminal import new_table
+from sim.contract.figure import FIGURES
 from sim.report.figures.heat_map import one_value
-from sim.report.swept import MOST_AXES_DRAWN, change_sentences, headline
+from sim.report.swept import MOST_AXES_DRAWN, POINT_FIGURES, change_sentences, headline
 from sim.sweeps.point_store import Row
 from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
 MOST_ROWS = 100
-FIGURES = {
-    "latency_ms_mean": ("latency mean, ms", 1),
-    "latency_ms_p95": ("latency p95, ms", 1),
-    "succeeded_share": ("succeeded, %", 100),
-    "cost_micros_per_success": ("cost per success, micros", 1),
-}
 
 
 def sweep_parts(sweep: Sweep) -> list[RenderableType]:
@@ -31,17 +26,17 @@ def sweep_parts(sweep: Sweep) -> list[RenderableType]:
 def points_table(sweep: Sweep) -> Table:
     """Return one row for each point and plan."""
     keys = sweep.grid.keys
-    headings = (*keys, "plan", *(words for words, _ in FIGURES.values()), "stability", "verdict")
+    headings = (*keys, "plan", *(FIGURES[name].words for name in POINT_FIGURES), "stability", "verdict")
     table = new_table(*headings, words=len(keys) + 1, last_words=2)
     for row in sweep.rows():
-        figures = (cell(row, name, unit) for name, (_, unit) in FIGURES.items())
+        figures = (cell(row, name) for name in POINT_FIGURES)
         table.add_row(
             *(one_value(row[key]) for key in keys), row["plan"], *figures, row["stability"], row["verdict"]
         )
     return table
 
 
-def cell(row: Row, name: str, unit: int) -> str:
+def cell(row: Row, name: str) -> str:
     """Return a figure of a row."""
     value = row.get(name)
-    return BLANK if value is None else number(unit * value)
+    return BLANK if value is None else number(FIGURES[name].scale * value)

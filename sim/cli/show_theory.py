@@ -5,6 +5,7 @@ from rich.console import RenderableType
 from sim.cli.figures import BLANK, number
 from sim.cli.options import Machine
 from sim.cli.terminal import new_table, progress
+from sim.statistics.digits import fixed
 from sim.verification.table import TheoryRow, TheoryTable, chosen_cases, verify_theory
 
 COLUMNS = ("theory", "simulated", "99.9 % interval", "half-width, %", "must be under, %", "requests")
@@ -38,7 +39,7 @@ def row_numbers(row: TheoryRow) -> list[str]:
         theory,
         number(simulated.mean),
         "exact" if low is None or high is None else interval(low, high),
-        BLANK if row.precision is None else number(100 * row.precision, 2),
+        BLANK if row.precision is None else fixed(100 * row.precision, 2),
         BLANK if row.precision_needed is None else f"{100 * row.precision_needed:g}",
         f"{row.replications:,} x {row.requests:,}",
     ]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from sim.answers.comparison import Comparison, flip_sentence, plan_differences
 from sim.answers.flip import FlipTable
+from sim.contract.figure import MEAN_LATENCY
 from sim.report.content import Card, Reading, ReportContent, Section
 from sim.report.sections.breakdown import breakdown
 from sim.report.sections.decision import decision, serial_and_other
@@ -18,7 +19,7 @@ from sim.report.sections.reuse import reuse
 from sim.report.sections.review import review
 from sim.report.sections.slots import slots
 from sim.report.sections.time import time
-from sim.report.shown import ms_estimate, percent, plus_minus
+from sim.report.shown import estimate_cell, percent
 from sim.report.words import (
     DECISION_MARKS,
     DECISIONS,
@@ -31,6 +32,7 @@ from sim.report.words import (
 from sim.result.measured_decision import UNDECIDED, MeasuredDecision
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
+from sim.statistics.digits import plus_minus
 
 
 def compose(
@@ -159,7 +161,7 @@ def reading(plan: PlanResult) -> Reading:
     delivered = delivered_share(plan.estimates)
     if delivered < 1:
         label = f"{label}, {percent(delivered)} delivered"
-    text = ms_estimate(plan.estimates["latency_ms_mean"]).text
+    text = estimate_cell(plan.estimates[MEAN_LATENCY]).text
     return Reading(label, f"{text} ms", OVERLOADED if overloaded else "")
 
 

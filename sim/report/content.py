@@ -1,5 +1,6 @@
 """What a report says, before it is HTML or Markdown: both render this, so that they cannot disagree."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import ClassVar, Literal
@@ -51,6 +52,13 @@ class Table:
     def note_number(self, cell: Cell) -> int:
         """Return the 1-based number of a cell's footnote, 0 where it has none."""
         return self.notes.index(cell.note) + 1 if cell.note else 0
+
+
+def table_of(
+    caption: str, alignment: str, headings: Iterable[str], rows: Iterable[tuple[Cell, ...]]
+) -> Table:
+    """Return a table whose headings are nothing but text."""
+    return Table(caption, alignment, tuple(map(Cell, headings)), tuple(rows))
 
 
 @dataclass(frozen=True, slots=True)

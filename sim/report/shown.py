@@ -1,42 +1,21 @@
 """Figures as text: units, digits, intervals, and what stands where there is no figure."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
+from sim.contract.figure import FIGURES, Kind, figure_of
 from sim.report.content import Cell
+from sim.statistics.digits import decimals_of, fixed, plus_minus, trimmed
 from sim.statistics.interval import Difference, Estimate
-from sim.units import round_half_away
 
 BLANK = "\N{EN DASH}"
-MINUS = "\N{MINUS SIGN}"
-MOST_DECIMALS = 6
 
 Show = Callable[[float], str]
 
 
-def fixed(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, halves away from zero."""
-    if math.isinf(value):
-        return "∞" if value > 0 else f"{MINUS}∞"
-    text = f"{round_half_away(abs(value), decimals):,.{decimals}f}"
-    return MINUS + text if value < 0 and text.strip("0.,") else text
-
-
-def trimmed(value: float, decimals: int = 2) -> str:
-    """Return a number with at most so many decimals."""
-    text = fixed(value, decimals)
-    return text.rstrip("0").rstrip(".") if "." in text else text
-
-
-def ms_decimals(value: float) -> int:
-    """Return how many decimals a time in ms is shown with."""
-    size = abs(value)
-    return 1 if size >= 10 or size == 0 else 2 if size >= 1 else 3
-
-
 def ms(value: float) -> str:
     """Return a time in ms, without its unit."""
-    return fixed(value, ms_decimals(value))
+    return fixed(value, decimals_of(value))
 
 
 def percent(share: float) -> str:
@@ -49,36 +28,28 @@ def count(value: float) -> str:
     return trimmed(value, 1)
 
 
-def plus_minus(mean: float, half_width: float | None, decimals: int) -> str:
-    """Return `mean ± half-width`, more decimals where that would read as 0; the mean alone where it is 0."""
-    if not half_width:
-        return fixed(mean, decimals)
-    while 0 < half_width < 0.5 * 10**-decimals and decimals < MOST_DECIMALS:
-        decimals += 1
-    return f"{fixed(mean, decimals)} ± {fixed(half_width, decimals)}"
+VALUES: dict[Kind, Show] = {"time": ms, "share": percent, "mean": count, "count": count}
 
 
-def ms_estimate(figure: Estimate | Difference) -> Cell:
-    """Return a mean time in ms with its half-width; blank with the reason where it is missing."""
+def estimate_cell(figure: Estimate | Difference, kind: Kind = "time") -> Cell:
+    """Return a mean as its kind is shown, with its half-width; blank with the reason where it is missing."""
     if math.isnan(figure.mean):
         return missing(figure.reason)
-    return Cell(plus_minus(figure.mean, figure.half_width, ms_decimals(figure.mean)))
+    if kind == "share":
+        return Cell(f"{plus_minus(100 * figure.mean, 100 * (figure.half_width or 0), 1)} %")
+    is_whole = figure.mean == int(figure.mean) and not figure.half_width
+    decimals = decimals_of(figure.mean) if kind == "time" else 0 if is_whole else 1
+    return Cell(plus_minus(figure.mean, figure.half_width, decimals))
 
 
-def percent_estimate(figure: Estimate) -> Cell:
-    """Return a mean share with its half-width, in percent."""
-    if math.isnan(figure.mean):
-        return missing(figure.reason)
-    half_width = None if figure.half_width is None else 100 * figure.half_width
-    return Cell(f"{plus_minus(100 * figure.mean, half_width, 1)} %")
+def figure_cells(figures: Mapping[str, Estimate], names: Iterable[str]) -> Iterator[Cell]:
+    """Yield some of the figures, each as its kind is shown."""
+    return (estimate_cell(figures[name], figure_of(name).kind) for name in names)
 
 
-def number_estimate(figure: Estimate | Difference) -> Cell:
-    """Return the mean of a count or a cost with its half-width."""
-    if math.isnan(figure.mean):
-        return missing(figure.reason)
-    decimals = 0 if figure.mean == int(figure.mean) and not figure.half_width else 1
-    return Cell(plus_minus(figure.mean, figure.half_width or None, decimals))
+def columns(names: Iterable[str]) -> Iterator[str]:
+    """Yield the headings of some figures in a wide table."""
+    return (FIGURES[name].column_title for name in names)
 
 
 def missing(reason: str | None) -> Cell:

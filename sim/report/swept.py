@@ -3,24 +3,18 @@
 from collections.abc import Iterator
 from itertools import groupby, pairwise
 
+from sim.contract.figure import COST_PER_SUCCESS, FIGURES, MEAN_LATENCY, P95_LATENCY, SUCCEEDED_SHARE
 from sim.report.answers import page
-from sim.report.content import Block, Bullets, Cell, Mark, Paragraph, ReportContent, Section, Table
+from sim.report.content import Block, Bullets, Cell, Mark, Paragraph, ReportContent, Section, table_of
 from sim.report.figures.heat_map import axis_words, can_be_drawn, heat_map, one_value, value_words
 from sim.report.figures.line_family import line_families
-from sim.report.shown import BLANK, fixed, ms
+from sim.report.shown import BLANK, VALUES, columns
 from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED
 from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
 MOST_AXES_DRAWN = 2
 MOST_ROWS = 200
-FIGURE_HEADINGS = (
-    "Plan",
-    "Mean latency, ms",
-    "p95, ms",
-    "Succeeded, %",
-    "Micros per delivered request",
-    "Verdict",
-)
+POINT_FIGURES = (MEAN_LATENCY, P95_LATENCY, SUCCEEDED_SHARE, COST_PER_SUCCESS)
 VERDICTS = DECISIONS | {OVERLOADED: "Overloaded", NOT_COMPARED: "Not compared"}
 MARKS: dict[str, Mark] = {**DECISION_MARKS, OVERLOADED: "overloaded", NOT_COMPARED: ""}
 
@@ -110,20 +104,12 @@ def table(sweep: Sweep) -> Section:
     if rows > MOST_ROWS:
         return Section("points", "Points", (words,))
     keys = sweep.grid.keys
-    headings = (
-        *keys,
-        "Plan",
-        "Mean latency, ms",
-        "p95, ms",
-        "Succeeded, %",
-        "Micros per delivery",
-        "Verdict",
-    )
-    shown = Table(
+    headings = (*keys, "Plan", *columns(POINT_FIGURES), "Verdict")
+    shown = table_of(
         "Points and plans",
         "l" * (len(keys) + 1) + "rrrrl",
-        tuple(Cell(text) for text in headings),
-        tuple(row_cells(row, keys) for row in sweep.rows()),
+        headings,
+        (row_cells(row, keys) for row in sweep.rows()),
     )
     return Section("points", "Points", (shown, words))
 
@@ -134,17 +120,11 @@ def row_cells(row: dict[str, object], keys: tuple[str, ...]) -> tuple[Cell, ...]
     return (
         *(Cell(one_value(row[key])) for key in keys),  # type: ignore[arg-type]
         Cell(str(row["plan"])),
-        time_cell(row.get("latency_ms_mean")),
-        time_cell(row.get("latency_ms_p95")),
-        number_cell(row.get("succeeded_share"), 100),
-        number_cell(row.get("cost_micros_per_success"), 1),
+        *(value_cell(name, row.get(name)) for name in POINT_FIGURES),
         Cell(VERDICTS[verdict], MARKS[verdict]),
     )
 
 
-def time_cell(value: object) -> Cell:
-    return Cell(ms(value) if isinstance(value, float) else BLANK)
-
-
-def number_cell(value: object, unit: float) -> Cell:
-    return Cell(fixed(unit * value, 1) if isinstance(value, float) else BLANK)
+def value_cell(name: str, value: object) -> Cell:
+    """Return a figure as its kind is shown; blank where it is not known."""
+    return Cell(VALUES[FIGURES[name].kind](value) if isinstance(value, float) else BLANK)

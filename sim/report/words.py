@@ -7,9 +7,10 @@ from typing import Final
 
 from sim.answers.flip import PlanFigure
 from sim.contract.allocation import allocation_named
+from sim.contract.figure import FAILED_SHARE, SUCCEEDED_SHARE, TIMED_OUT_SHARE
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.report.content import Cell, Mark
-from sim.report.shown import count, missing, percent, trimmed
+from sim.report.shown import count, missing, percent
 from sim.result.measured_decision import UNDECIDED
 from sim.result.plan_result import PeriodResult, PlanResult
 from sim.result.result import Result
@@ -18,6 +19,7 @@ from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
 from sim.scenario.model import WarmupCut
 from sim.scenario.provider import Provider
+from sim.statistics.digits import trimmed
 from sim.statistics.interval import FASTER, SLOWER, Estimate
 
 OVERLOADED: Final = "overloaded"
@@ -58,13 +60,13 @@ def plan_cell(plan: PlanResult | PeriodResult, label: str) -> Cell:
 
 def delivered_share(figures: Mapping[str, Estimate]) -> float:
     """Return the share of requests that were answered with a join, of all branches or of some."""
-    return 1 - figures["failed_share"].mean - figures["timed_out_share"].mean
+    return 1 - figures[FAILED_SHARE].mean - figures[TIMED_OUT_SHARE].mean
 
 
 def delivered_cell(figures: Mapping[str, Estimate]) -> Cell:
     """Return the share of delivered requests; blank where there was none at all."""
     share = delivered_share(figures)
-    return missing(figures["succeeded_share"].reason) if math.isnan(share) else Cell(percent(share))
+    return missing(figures[SUCCEEDED_SHARE].reason) if math.isnan(share) else Cell(percent(share))
 
 
 def plan_name(plan: PlanResult) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from sim.contract.figure import ACTIVE_REQUESTS, COST_PER_SUCCESS, MEAN_LATENCY, PREFIX_REUSE
 from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import is_deterministic
 from sim.draws.engine_input import evaluate
@@ -14,7 +15,7 @@ from sim.result.measured_decision import MeasuredDecision, measured_decision
 from sim.result.plan_result import PlanResult, Values
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
-from sim.statistics.figures import Figure
+from sim.statistics.figures import Value
 
 
 @dataclass(frozen=True)
@@ -81,19 +82,19 @@ def judged(scenario: Scenario, serial: Values, other: Values) -> MeasuredDecisio
 
     Prices are those of a delivered request, so that what failed requests cost is paid by those that did not.
     """
-    extra_micros = mean(other["cost_micros_per_success"]) - mean(serial["cost_micros_per_success"])
-    reuse = other.get("prefix_reuse_ratio")
+    extra_micros = mean(other[COST_PER_SUCCESS]) - mean(serial[COST_PER_SUCCESS])
+    reuse = other.get(PREFIX_REUSE)
     return measured_decision(
         scenario,
-        serial["latency_ms_mean"],
-        other["latency_ms_mean"],
+        serial[MEAN_LATENCY],
+        other[MEAN_LATENCY],
         max(0.0, extra_micros),
         is_deterministic(scenario),
         prefix_reuse_ratio=mean(reuse) if reuse else None,
     )
 
 
-def mean(values: Sequence[Figure]) -> float:
+def mean(values: Sequence[Value]) -> float:
     """Return the mean over replications; NaN where one is missing."""
     return float(np.mean([float(value) for value in values]))
 
@@ -106,7 +107,7 @@ def arithmetic_decisions(scenario: Scenario, plans: Sequence[PlanResult]) -> tup
     elif isinstance(load, StepsLoad) and load.is_closed:
         levels = sorted({step.active_requests for step in load.steps if step.active_requests})
     else:
-        levels = [max(1, round(plans[0].estimates["active_requests_mean"].mean))]
+        levels = [max(1, round(plans[0].estimates[ACTIVE_REQUESTS].mean))]
     called = scenario.called_providers
     return tuple(
         ArithmeticDecision(active, evaluate(scenario, usable_slots(called, active))) for active in levels

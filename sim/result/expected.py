@@ -6,6 +6,7 @@ from typing import Literal
 
 import numpy as np
 
+from sim.contract.figure import MEAN_LATENCY, MEAN_WAIT
 from sim.contract.plan import PARALLEL, SERIAL
 from sim.plan.schedule import schedule_plan
 from sim.scenario import Scenario
@@ -58,11 +59,10 @@ def expected(
 def bounds(scenario: Scenario, plan: PlanChoice, active_mean: float, work_ms: float) -> Iterator[Expected]:
     """Yield what no allocation can beat."""
     slots = scenario.provider.concurrency
-    yield Expected(
-        "latency_ms_mean", "at least", alone_ms(scenario, plan), "critical path and join, without waiting"
-    )
+    alone = alone_ms(scenario, plan)
+    yield Expected(MEAN_LATENCY, "at least", alone, "critical path and join, without waiting")
     shared_ms = latency_bound_of_active(active_mean, work_ms, slots)
-    yield Expected("latency_ms_mean", "at least", shared_ms, "mean active requests x work / slots")
+    yield Expected(MEAN_LATENCY, "at least", shared_ms, "mean active requests x work / slots")
 
 
 def waits(scenario: Scenario, plan: PlanChoice) -> Iterator[Expected]:
@@ -75,12 +75,12 @@ def waits(scenario: Scenario, plan: PlanChoice) -> Iterator[Expected]:
     if calls_per_ms * mean_ms >= slots:
         return
     if len(branches) == 1 and isinstance(branches[0].duration_ms, Exponential) and load.arrivals == "poisson":
-        yield Expected("waiting_ms_mean", "exactly", mmc_wait(calls_per_ms, mean_ms, slots), "Erlang C")
+        yield Expected(MEAN_WAIT, "exactly", mmc_wait(calls_per_ms, mean_ms, slots), "Erlang C")
         return
     if plan.plan == SERIAL or len(branches) == 1:
         arrival_cv = {"poisson": 1.0, "fixed": 0.0}.get(load.arrivals, load.cv or 1.0)
         wait_ms = allen_cunneen_wait(calls_per_ms, mean_ms, slots, arrival_cv, call_cv(scenario))
-        yield Expected("waiting_ms_mean", "about", wait_ms, "Allen-Cunneen, calls as if independent")
+        yield Expected(MEAN_WAIT, "about", wait_ms, "Allen-Cunneen, calls as if independent")
 
 
 def call_cv(scenario: Scenario) -> float:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TypedDict
 
+from sim.contract.figure import MEAN_LATENCY
 from sim.draws.drawing import expected_requests, is_deterministic
 from sim.engine import Progress, select_engine
 from sim.engine.choice import NO_NUMBA
@@ -30,7 +31,7 @@ class Precision:
     """When to stop adding replications: a half-width relative to the mean, of one figure of every plan."""
 
     relative: float
-    figure: str = "latency_ms_mean"
+    figure: str = MEAN_LATENCY
     least: int = 5
     most: int = 200
 

@@ -4,12 +4,13 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from sim.contract.figure import PARALLEL_SHARE, UTILISATION
 from sim.draws.arrivals import CountClock
 from sim.draws.drawing import is_closed, is_deterministic
 from sim.run.measure import Measured, MeasuredPeriod
 from sim.scenario import Scenario
 from sim.scenario.load import OpenLoad
-from sim.statistics.figures import Figure, Figures
+from sim.statistics.figures import Figures, Value
 from sim.statistics.stability import Backlog, Stability, closed_stability, open_stability
 
 WORST_FIRST = ("overloaded", "near saturation", "stable", "deterministic")
@@ -58,7 +59,7 @@ def mean_work_s(scenario: Scenario, figures: Sequence[Figures]) -> float:
     """Return the mean slot-time of a request: its branches, and its join where that holds a slot."""
     work_ms = sum(scenario.branch_means_ms)
     if scenario.workflow.join_holds_slot:
-        work_ms += scenario.join_mean_ms * _mean(one["parallel_share"] for one in figures)
+        work_ms += scenario.join_mean_ms * _mean(one[PARALLEL_SHARE] for one in figures)
     return work_ms / 1000
 
 
@@ -67,11 +68,11 @@ def _label(
 ) -> Stability:
     deterministic = is_deterministic(scenario)
     if all(is_closed(part) for part in scenario.parts):
-        return closed_stability(_mean(one["utilisation"] for one in figures), deterministic)
+        return closed_stability(_mean(one[UTILISATION] for one in figures), deterministic)
     called = {name for part in scenario.parts for name in part.used_providers}
     slots = sum(scenario.providers[name].concurrency for name in called)
     return open_stability(erlangs, slots, backlogs, deterministic)
 
 
-def _mean(values: Iterable[Figure]) -> float:
+def _mean(values: Iterable[Value]) -> float:
     return float(np.mean([float(value) for value in values]))

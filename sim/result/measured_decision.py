@@ -7,12 +7,11 @@ from fractions import Fraction
 
 from sim.plan.criteria import MERGE, Verdict, judge, recommend_degree
 from sim.scenario import Scenario
+from sim.statistics.figures import Value
 from sim.statistics.interval import Difference, paired_difference
-from sim.statistics.percentile import Missing
 from sim.units import Number, exact
 
 UNDECIDED = "undecided"
-Figure = float | Missing
 BISECTIONS = 100
 
 
@@ -54,8 +53,8 @@ class MeasuredDecision:
 
 def measured_decision(
     scenario: Scenario,
-    serial_ms: Sequence[Figure],
-    parallel_ms: Sequence[Figure],
+    serial_ms: Sequence[Value],
+    parallel_ms: Sequence[Value],
     extra_cost_micros: float,
     deterministic: bool,
     *,

@@ -8,6 +8,7 @@ from operator import add
 import numpy as np
 
 from sim.check import CheckReport
+from sim.contract.figure import ACTIVE_REQUESTS, LATENCY
 from sim.draws.drawing import is_deterministic
 from sim.result.expected import Expected, expected
 from sim.result.label import label_period, label_run
@@ -17,13 +18,12 @@ from sim.run.simulation import Run
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
 from sim.scenario.profile import Period
-from sim.statistics.figures import PERCENTILES, Figure
+from sim.statistics.figures import Figures, Value, percentile_figures
 from sim.statistics.interval import Estimate, estimate
-from sim.statistics.percentile import Missing, percentiles_ns
 from sim.statistics.stability import Stability
-from sim.units import NS_PER_MS, IntArray, ns_to_ms
+from sim.units import NS_PER_MS, IntArray
 
-Values = dict[str, tuple[Figure, ...]]
+Values = dict[str, tuple[Value, ...]]
 """Figures by name, one value per replication."""
 
 
@@ -68,7 +68,7 @@ class PlanResult:
     plan: PlanChoice
     values: Values
     estimates: dict[str, Estimate]
-    pooled_ms: dict[str, Figure]
+    pooled_ms: Figures
     latency_ns: tuple[IntArray, ...]
     dropped: tuple[int, ...]
     stability: Stability
@@ -100,18 +100,14 @@ def plan_result(
     """Return one plan's figures over its replications."""
     measured = [one for one, _ in outcomes]
     deterministic = is_deterministic(scenario)
-    values = by_name([one.figures for one in measured])
+    values, estimates = over_replications([one.figures for one in measured], deterministic)
     latencies_ns = tuple(one.latency_ns for one in measured)
-    pooled = percentiles_ns(np.concatenate(latencies_ns), tuple(PERCENTILES.values()))
     periods = period_results(scenario, [one.periods for one in measured], deterministic)
     return PlanResult(
         plan=plan,
         values=values,
-        estimates={name: estimate(each, deterministic=deterministic) for name, each in values.items()},
-        pooled_ms={
-            f"latency_ms_{level}": value if isinstance(value, Missing) else ns_to_ms(value)
-            for level, value in zip(PERCENTILES, pooled, strict=True)
-        },
+        estimates=estimates,
+        pooled_ms=percentile_figures(LATENCY, np.concatenate(latencies_ns)),
         latency_ns=latencies_ns,
         dropped=tuple(one.dropped for one in measured),
         stability=label_run(scenario, measured),
@@ -126,42 +122,40 @@ def plan_result(
 
 def active_and_work(measured: Sequence[Measured]) -> tuple[float, float]:
     """Return the time-average of active requests and the mean slot-time of a request (ms), as simulated."""
-    active = float(np.mean([float(one.figures["active_requests_mean"]) for one in measured]))
+    active = float(np.mean([float(one.figures[ACTIVE_REQUESTS]) for one in measured]))
     requests = sum(one.requests for one in measured)
     return active, sum(one.work_ns for one in measured) / max(1, requests) / NS_PER_MS
 
 
-def by_name(rows: Sequence[dict[str, Figure]]) -> Values:
-    """Return each figure's values over the rows."""
-    return {name: tuple(row[name] for row in rows) for name in rows[0]}
+def over_replications(rows: Sequence[Figures], deterministic: bool) -> tuple[Values, dict[str, Estimate]]:
+    """Return each figure's values over the replications, and their mean with its interval."""
+    values = {name: tuple(row[name] for row in rows) for name in rows[0]}
+    return values, {name: estimate(each, deterministic=deterministic) for name, each in values.items()}
 
 
 def period_results(
     scenario: Scenario, replications: Sequence[tuple[MeasuredPeriod, ...]], deterministic: bool
 ) -> tuple[PeriodResult, ...]:
     """Return each period's figures over the replications."""
-    results = []
-    for parts in zip(*replications, strict=True):
-        values = by_name([part.figures for part in parts])
-        results.append(
-            PeriodResult(
-                parts[0].period,
-                values,
-                {name: estimate(each, deterministic=deterministic) for name, each in values.items()},
-                label_period(scenario, parts),
-            )
+    return tuple(
+        PeriodResult(
+            parts[0].period,
+            *over_replications([part.figures for part in parts], deterministic),
+            label_period(scenario, parts),
         )
-    return tuple(results)
+        for parts in zip(*replications, strict=True)
+    )
 
 
 def workload_results(
     replications: Sequence[tuple[MeasuredWorkload, ...]], deterministic: bool
 ) -> tuple[WorkloadResult, ...]:
     """Return each workload's figures over the replications."""
-    results = []
-    for parts in zip(*replications, strict=True):
-        values = by_name([part.figures for part in parts])
-        estimates = {name: estimate(each, deterministic=deterministic) for name, each in values.items()}
-        latencies_ns = tuple(part.latency_ns for part in parts)
-        results.append(WorkloadResult(parts[0].name, values, estimates, latencies_ns))
-    return tuple(results)
+    return tuple(
+        WorkloadResult(
+            parts[0].name,
+            *over_replications([part.figures for part in parts], deterministic),
+            tuple(part.latency_ns for part in parts),
+        )
+        for parts in zip(*replications, strict=True)
+    )

@@ -7,6 +7,7 @@ from operator import add
 from typing import TYPE_CHECKING, Any
 
 from sim.check import CheckReport
+from sim.contract.figure import MEAN_LATENCY
 from sim.draws.drawing import is_deterministic
 from sim.result.decision import Decision, decide
 from sim.result.objective import MET, SloVerdict, slo_verdicts
@@ -103,9 +104,7 @@ class Result:
         }
 
     def __repr__(self) -> str:
-        figures = ", ".join(
-            f"{plan.label} {plan.estimates['latency_ms_mean'].mean:.1f} ms" for plan in self.plans
-        )
+        figures = ", ".join(f"{plan.label} {plan.estimates[MEAN_LATENCY].mean:.1f} ms" for plan in self.plans)
         return f"<Result of {self.scenario.name}: mean latency {figures}; {self.decision.reason}>"
 
 

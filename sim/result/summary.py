@@ -9,6 +9,7 @@ from dataclasses import asdict
 from importlib.metadata import version
 from typing import Any
 
+from sim.contract.figure import PREFIX_REUSE
 from sim.plan.criteria import Criterion, Verdict
 from sim.result.decision import Decision
 from sim.result.measured_decision import MeasuredDecision
@@ -133,9 +134,9 @@ def criteria_summary(verdict: Verdict | None) -> list[dict[str, Any]]:
 
 def reuse_summary(verdict: Verdict | None) -> dict[str, Any]:
     """Return the prefix reuse ratio that was judged, and the one that breaks even."""
-    found = [one for one in verdict.criteria if one.name == "prefix_reuse_ratio"] if verdict else []
+    found = [one for one in verdict.criteria if one.name == PREFIX_REUSE] if verdict else []
     return {
-        "prefix_reuse_ratio": found[0].value if found else None,
+        PREFIX_REUSE: found[0].value if found else None,
         "break_even_reuse_ratio": found[0].bound if found else None,
     }
 

@@ -6,8 +6,9 @@ from typing import Literal
 import numpy as np
 
 from sim.check import CheckReport
+from sim.contract import figure as named
+from sim.contract.figure import share_within
 from sim.contract.plain import BoolArray
-from sim.contract.run import REQUEST_OUTCOMES
 from sim.draws.drawing import is_deterministic
 from sim.engine import EngineOutput
 from sim.run.accounts import Accounts, accounts_of
@@ -17,6 +18,7 @@ from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad
 from sim.scenario.model import WarmupCut
 from sim.scenario.profile import Period
+from sim.scenario.slo import latency_bounds
 from sim.statistics.figures import Figures, ratio, time_figures
 from sim.statistics.stability import Backlog, backlog
 from sim.statistics.warmup import mser5, mser5_limit
@@ -152,15 +154,15 @@ def request_figures(out: EngineOutput, accounts: Accounts, kept: BoolArray) -> F
     paid_micros = float(accounts.cost_micros[kept].sum())
     called = out.called & delivered[:, None]
     return {
-        "requests": float(requests),
-        **time_figures("latency_ms", out.latency_ns[delivered]),
-        **time_figures("waiting_ms", out.waiting_ns[called]),
-        "cost_micros_per_request": ratio(paid_micros, requests),
-        "cost_micros_per_success": ratio(paid_micros, int(delivered.sum())),
-        "parallel_share": ratio(int(out.ran_parallel[kept].sum()), requests),
+        named.REQUESTS: float(requests),
+        **time_figures(named.LATENCY, out.latency_ns[delivered]),
+        **time_figures(named.WAITING, out.waiting_ns[called]),
+        named.COST_PER_REQUEST: ratio(paid_micros, requests),
+        named.COST_PER_SUCCESS: ratio(paid_micros, int(delivered.sum())),
+        named.PARALLEL_SHARE: ratio(int(out.ran_parallel[kept].sum()), requests),
         **{
-            f"{name}_share": ratio(int((kept & (accounts.outcome == outcome)).sum()), requests)
-            for outcome, name in enumerate(REQUEST_OUTCOMES)
+            name: ratio(int((kept & (accounts.outcome == outcome)).sum()), requests)
+            for outcome, name in enumerate(named.OUTCOME_SHARES)
         },
     }
 
@@ -168,11 +170,9 @@ def request_figures(out: EngineOutput, accounts: Accounts, kept: BoolArray) -> F
 def attainment(scenario: Scenario, out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
     """Return the share of the kept, delivered requests within each latency that a workload's SLO names."""
     latency_ns = out.latency_ns[kept & accounts.delivered]
-    rules = scenario.slo.rules if scenario.slo else ()
-    bounds = {rule.bound for rule in rules if rule.metric.startswith("latency_ms_")}
     return {
-        f"share_within_{bound:g}_ms": ratio(int((latency_ns <= bound * NS_PER_MS).sum()), len(latency_ns))
-        for bound in sorted(bounds)
+        share_within(bound): ratio(int((latency_ns <= bound * NS_PER_MS).sum()), len(latency_ns))
+        for bound in latency_bounds(scenario.slo)
     }
 
 
@@ -180,9 +180,9 @@ def run_figures(run: Run, work_ns: int) -> Figures:
     """Return what the whole run, from 0 to its last completion, did with the provider."""
     out, horizon_ns = run.out, run.out.horizon_ns
     return {
-        "utilisation": ratio(work_ns, run.available_ns(0, horizon_ns)),
-        "throughput_per_s": ratio(out.requests * NS_PER_S, horizon_ns),
-        "active_requests_mean": ratio(out.active_integral_ns, horizon_ns),
+        named.UTILISATION: ratio(work_ns, run.available_ns(0, horizon_ns)),
+        named.THROUGHPUT: ratio(out.requests * NS_PER_S, horizon_ns),
+        named.ACTIVE_REQUESTS: ratio(out.active_integral_ns, horizon_ns),
     }
 
 
@@ -200,7 +200,7 @@ def measure_workloads(
             **attainment(part, run.out, accounts, mine),
             **shared_figures(run, mine),
             **follow_up_figures(part, run, index),
-            "slot_share": slot_share(run, index),
+            named.SLOT_SHARE: slot_share(run, index),
         }
         measured.append(
             MeasuredWorkload(part.part_name, figures, run.out.latency_ns[mine & accounts.delivered])
@@ -218,10 +218,10 @@ def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Per
         {
             **request_figures(out, accounts, arrived),
             **(attainment(scenario, out, accounts, arrived) if len(scenario.parts) == 1 else {}),
-            "utilisation": ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns)),
-            "throughput_per_s": ratio(int(completed.sum()) * NS_PER_S, end_ns - start_ns),
-            "active_at_start": float(left_over_at(out, start_ns)),
-            "active_at_end": float(left_over_at(out, end_ns)),
+            named.UTILISATION: ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns)),
+            named.THROUGHPUT: ratio(int(completed.sum()) * NS_PER_S, end_ns - start_ns),
+            named.ACTIVE_AT_START: float(left_over_at(out, start_ns)),
+            named.ACTIVE_AT_END: float(left_over_at(out, end_ns)),
         },
         backlog(out.arrival_ns, out.completion_ns, start_ns, end_ns),
     )

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from sim.contract import figure as named
 from sim.contract.plain import BoolArray
 from sim.contract.run import REJECTED
 from sim.draws.drawing import draw_values
@@ -9,7 +10,7 @@ from sim.draws.streams import Streams
 from sim.run.follow_up import Reviews, review
 from sim.run.simulation import Run
 from sim.scenario import Scenario
-from sim.statistics.figures import Figure, Figures, ratio, time_figures
+from sim.statistics.figures import Figures, Value, ratio, time_figures
 from sim.units import ms_array_to_ns, sum_exact
 
 
@@ -22,11 +23,14 @@ def shared_figures(run: Run, kept: BoolArray) -> Figures:
     made, calls = int(of_kept.sum()), int((of_kept & (attempts.attempt == 0)).sum())
     carried, read = (int((of_kept & (attempts.hit >= least)).sum()) for least in (0, 1))
     rejected = int((of_kept & (attempts.outcome == REJECTED)).sum())
-    figures: Figures = {"attempts_per_call": ratio(made, calls), "rejected_share": ratio(rejected, made)}
-    return figures | ({"prefix_reuse_ratio": ratio(read, carried)} if carried else {})
+    figures: Figures = {
+        named.ATTEMPTS_PER_CALL: ratio(made, calls),
+        named.REJECTED_SHARE: ratio(rejected, made),
+    }
+    return figures | ({named.PREFIX_REUSE: ratio(read, carried)} if carried else {})
 
 
-def slot_share(run: Run, workload: int) -> Figure:
+def slot_share(run: Run, workload: int) -> Value:
     """Return a workload's share of all slot-time in use."""
     assert run.shared is not None
     attempts = run.shared.out.attempts
@@ -42,10 +46,10 @@ def follow_up_figures(part: Scenario, run: Run, index: int) -> Figures:
         return {}
     last_ns = int(run.out.arrival_ns.max(initial=0))
     return {
-        **time_figures("follow_up_ms", reviews.turnaround_ns),
-        "follow_up_reviewers_needed": ratio(sum_exact(reviews.finish_ns - reviews.start_ns), last_ns),
-        "follow_up_backlog_at_half": float(reviews.backlog_at(last_ns // 2)),
-        "follow_up_backlog_at_end": float(reviews.backlog_at(last_ns)),
+        **time_figures(named.FOLLOW_UP, reviews.turnaround_ns),
+        named.REVIEWERS_NEEDED: ratio(sum_exact(reviews.finish_ns - reviews.start_ns), last_ns),
+        named.BACKLOG_AT_HALF: float(reviews.backlog_at(last_ns // 2)),
+        named.BACKLOG_AT_END: float(reviews.backlog_at(last_ns)),
     }
 
 

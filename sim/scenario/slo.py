@@ -8,25 +8,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, PlainSerializer, Strict, WithJsonSchema
 
+from sim.contract.figure import LATENCY, levels_of, slo_figures
 from sim.errors import ArgumentError
 from sim.scenario.base import Broken, BrokenRulesError, Model, Name
 from sim.scenario.faults import nearest
 
-PERCENTILES = ("p50", "p90", "p95", "p99", "p99_9")
-REQUEST_METRICS = (
-    *(f"latency_ms_{kind}" for kind in ("mean", *PERCENTILES, "max")),
-    *(f"waiting_ms_{kind}" for kind in ("mean", *PERCENTILES, "max")),
-    "cost_micros_per_request",
-    "cost_micros_per_success",
-    "succeeded_share",
-    "degraded_share",
-    "failed_share",
-    "timed_out_share",
-)
+REQUEST_METRICS = slo_figures("any")
 """What a rule may be about whoever it is about: all requests, those of a workload, those of a period."""
-PERIOD_METRICS = (*REQUEST_METRICS, "utilisation", "throughput_per_s")
-METRICS = (*PERIOD_METRICS, "active_requests_mean")
-"""What a rule may be about; the names are those of a summary's figures."""
+PERIOD_METRICS = slo_figures("any", "period")
+METRICS = slo_figures("any", "period", "run")
 
 COMPARISONS = {"<=": operator.le, "<": operator.lt, ">=": operator.ge, ">": operator.gt}
 COMPARISON, NUMBER = r"(<=|>=|<|>)", r"([-+]?[0-9]+(?:\.[0-9]*)?(?:[eE][-+]?[0-9]+)?)"
@@ -100,6 +90,11 @@ class Slo(Model):
         for index, rule in enumerate(self.rules):
             if rule in self.rules[:index]:
                 yield Broken(("rules", index), "must not repeat", str(rule))
+
+
+def latency_bounds(slo: Slo | None) -> list[float]:
+    """Return the latencies that the rules name, ascending, each once; none where there is no SLO."""
+    return sorted({rule.bound for rule in (slo.rules if slo else ()) if rule.metric in levels_of(LATENCY)})
 
 
 def rule_from(field: str, text: str) -> SloRule:

@@ -5,9 +5,11 @@ that occurs, so that theory has to be right about each request.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import numpy as np
 
+from sim.contract.figure import MEAN_LATENCY, MEAN_WAIT, P50_LATENCY, P95_LATENCY
 from sim.run.measure import Measured
 from sim.run.simulation import Run
 from sim.units import NS_PER_MS, NS_PER_S, ns_to_ms, sum_exact
@@ -15,24 +17,13 @@ from sim.units import NS_PER_MS, NS_PER_S, ns_to_ms, sum_exact
 Observe = Callable[[Run, Measured], Sequence[float]]
 
 
-def mean_wait_ms(_run: Run, measured: Measured) -> list[float]:
-    """Return the mean wait of a call, calls without a wait included."""
-    return [float(measured.figures["waiting_ms_mean"])]
+def figure(name: str, _run: Run, measured: Measured) -> list[float]:
+    """Return one of the figures that every run has."""
+    return [float(measured.figures[name])]
 
 
-def mean_latency_ms(_run: Run, measured: Measured) -> list[float]:
-    """Return the mean latency of a request."""
-    return [float(measured.figures["latency_ms_mean"])]
-
-
-def latency_p50_ms(_run: Run, measured: Measured) -> list[float]:
-    """Return the median latency."""
-    return [float(measured.figures["latency_ms_p50"])]
-
-
-def latency_p95_ms(_run: Run, measured: Measured) -> list[float]:
-    """Return the 95th percentile of the latency."""
-    return [float(measured.figures["latency_ms_p95"])]
+mean_wait_ms, mean_latency_ms = partial(figure, MEAN_WAIT), partial(figure, MEAN_LATENCY)
+latency_p50_ms, latency_p95_ms = partial(figure, P50_LATENCY), partial(figure, P95_LATENCY)
 
 
 def share_waiting(run: Run, measured: Measured) -> list[float]:

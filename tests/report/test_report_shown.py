@@ -5,7 +5,8 @@ import math
 import pytest
 
 from sim.report.content import Cell
-from sim.report.shown import fixed, missing, ms, ms_estimate, number_estimate, percent_estimate, trimmed
+from sim.report.shown import estimate_cell, missing, ms
+from sim.statistics.digits import fixed, trimmed
 from sim.statistics.interval import Estimate
 
 
@@ -33,18 +34,18 @@ def test_short_times_have_more_decimals() -> None:
 
 
 def test_a_half_width_never_reads_as_none() -> None:
-    assert ms_estimate(Estimate(420.0, 0.0123, 5)).text == "420.00 ± 0.01"
-    assert ms_estimate(Estimate(420.0, 5.9, 5)).text == "420.0 ± 5.9"
-    assert percent_estimate(Estimate(0.812, 0.004, 5)).text == "81.2 ± 0.4 %"
+    assert estimate_cell(Estimate(420.0, 0.0123, 5)).text == "420.00 ± 0.01"
+    assert estimate_cell(Estimate(420.0, 5.9, 5)).text == "420.0 ± 5.9"
+    assert estimate_cell(Estimate(0.812, 0.004, 5), "share").text == "81.2 ± 0.4 %"
 
 
 def test_a_figure_without_interval_stands_alone() -> None:
-    assert ms_estimate(Estimate(295.0, None, 1, "deterministic", deterministic=True)).text == "295.0"
-    assert number_estimate(Estimate(736.0, None, 1)).text == "736"
-    assert number_estimate(Estimate(122.36, 1.5, 3)).text == "122.4 ± 1.5"
+    assert estimate_cell(Estimate(295.0, None, 1, "deterministic", deterministic=True)).text == "295.0"
+    assert estimate_cell(Estimate(736.0, None, 1), "count").text == "736"
+    assert estimate_cell(Estimate(122.36, 1.5, 3), "count").text == "122.4 ± 1.5"
 
 
 def test_a_missing_figure_is_a_dash_with_its_reason() -> None:
     reason = "missing in 1 of 1 replications: needs 1,000 observations, has 200"
-    assert ms_estimate(Estimate(math.nan, None, 1, reason)) == missing("needs 1,000 observations, has 200")
+    assert estimate_cell(Estimate(math.nan, None, 1, reason)) == missing("needs 1,000 observations, has 200")
     assert missing(None) == Cell("\N{EN DASH}", note="there is no such figure")

@@ -8,7 +8,7 @@ from sim.answers.flip import Gains
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, INK, SKY, VERMILLION, legend_above, thousands
-from sim.report.shown import trimmed
+from sim.statistics.digits import trimmed
 
 MOST_LABELS = 12
 MOST_BARS = 100

@@ -12,9 +12,9 @@ from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, MUTED, ORANGE, PAPER, Look, clipped
-from sim.report.shown import trimmed
 from sim.report.words import DECISIONS, OVERLOADED
 from sim.result.measured_decision import UNDECIDED
+from sim.statistics.digits import trimmed
 from sim.sweeps.grid import Axis, Value
 from sim.sweeps.sweep import NOT_COMPARED, Sweep
 

@@ -7,10 +7,12 @@ from matplotlib.figure import Figure as Canvas
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import MUTED, legend_above, line_style, plan_styles, thousands
-from sim.report.shown import ms, trimmed
+from sim.report.shown import ms
 from sim.report.words import plan_name
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
+from sim.scenario.slo import latency_bounds
+from sim.statistics.digits import trimmed
 from sim.units import NS_PER_MS, FloatArray
 
 MOST_POINTS = 400
@@ -60,11 +62,9 @@ def distribution_points(ordered_ms: FloatArray, most: int) -> tuple[FloatArray, 
 
 def paint_rules(axes: Axes, result: Result) -> None:
     """Draw the latencies that the SLO names."""
-    slo = result.scenario.slo
     # Each of several workloads has bounds of its own.
-    rules = slo.rules if slo and len(result.scenario.parts) == 1 else ()
-    bounds = sorted({rule.bound for rule in rules if rule.metric.startswith("latency_ms_")})
-    for place, bound in enumerate(bounds):
+    several = len(result.scenario.parts) > 1
+    for place, bound in enumerate([] if several else latency_bounds(result.scenario.slo)):
         axes.axvline(
             bound, color=MUTED, linewidth=1, linestyle=":", label="SLO bound" if place == 0 else None
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
+from sim.contract.figure import COST_PER_SUCCESS, FIGURES, MEAN_LATENCY, P95_LATENCY, SUCCEEDED_SHARE
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.heat_map import axis_words, name_axis, value_words
@@ -39,13 +40,7 @@ LOOKS: tuple[Look, ...] = (
     {"color": ORANGE, "linestyle": (0, (3, 1, 1, 1, 1, 1)), "marker": "v"},
     {"color": SKY, "linestyle": (0, (8, 2)), "marker": "P"},
 )
-FIGURES = {
-    "succeeded_share": ("Succeeded", "requests that succeeded, %", 100.0),
-    "latency_ms_mean": ("Mean latency", "mean latency, ms", 1.0),
-    "latency_ms_p95": ("95th percentile of latency", "latency p95, ms", 1.0),
-    "cost_micros_per_success": ("Cost of a delivered request", "micros per delivered request", 1.0),
-}
-"""Title, words of the axis, and what one unit is there."""
+DRAWN = (SUCCEEDED_SHARE, MEAN_LATENCY, P95_LATENCY, COST_PER_SUCCESS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,27 +58,27 @@ def line_families(sweep: Sweep) -> list[Figure]:
 
     Of a second axis with many values, some evenly spaced ones are drawn.
     """
-    shown = [name for name in FIGURES if tells(sweep, name)]
+    shown = [name for name in DRAWN if tells(sweep, name)]
     return [line_family(sweep, name) for name in shown]
 
 
 def tells(sweep: Sweep, name: str) -> bool:
-    """Return whether a figure is known somewhere; success, whether it ever fails."""
-    values = [value for row in sweep.rows() if (value := row.get(name)) is not None]
-    return bool(values) and (name != "succeeded_share" or min(values) < 1)
+    """Return whether a figure is known somewhere, and not as usual everywhere."""
+    values = {value for row in sweep.rows() if (value := row.get(name)) is not None}
+    return bool(values - {FIGURES[name].usual})
 
 
 def line_family(sweep: Sweep, name: str) -> Figure:
     """Draw one figure, a panel for each plan where there is a second axis."""
-    title, words, unit = FIGURES[name]
+    figure = FIGURES[name]
     panels = panels_of(sweep)
 
     def paint(canvas: Canvas) -> None:
         column = canvas.subplots(len(panels), sharex=True, sharey=True, squeeze=False)[:, 0]
         for axes, (panel, lines) in zip(column, panels.items(), strict=True):
             for line in lines:
-                paint_line(axes, line, name, unit)
-            axes.set_ylabel(words)
+                paint_line(axes, line, name, figure.scale)
+            axes.set_ylabel(figure.words)
             axes.set_ylim(bottom=0)
             thousands(axes.yaxis)
             if panel:
@@ -95,7 +90,11 @@ def line_family(sweep: Sweep, name: str) -> Figure:
     caption = "Markers: means over replications, with 95 % intervals where there are any. Hollow: overloaded."
     if len(sweep.grid.axes) > 1:
         caption = f"One line for each {axis_words(sweep.grid.axes[1])}. {caption}"
-    words_of_all = (f"{title} against {across}", caption, description(panels, name, unit))
+    words_of_all = (
+        f"{figure.heading.capitalize()} against {across}",
+        caption,
+        description(panels, name, figure.scale),
+    )
     return drawn(f"{name.replace('_', '-')}-against-values", words_of_all, 1.0 + 2.2 * len(panels), paint)
 
 

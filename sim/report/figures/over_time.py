@@ -19,7 +19,7 @@ from sim.report.figures.style import (
     plan_styles,
     thousands,
 )
-from sim.report.shown import ms, trimmed
+from sim.report.shown import ms
 from sim.report.steps import (
     StepFunction,
     active_requests,
@@ -31,6 +31,7 @@ from sim.report.steps import (
 from sim.report.words import plan_name
 from sim.result.result import Result
 from sim.run.simulation import Run
+from sim.statistics.digits import trimmed
 from sim.units import NS_PER_MS, NS_PER_S, FloatArray, IntArray, s_to_ns
 
 MOST_CALLS = 300

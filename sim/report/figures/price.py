@@ -23,7 +23,7 @@ from sim.report.figures.style import (
     legend_above,
     thousands,
 )
-from sim.report.shown import fixed, trimmed
+from sim.statistics.digits import fixed, trimmed
 
 POINTS = 200
 LOOKS: tuple[Look, ...] = (

@@ -9,7 +9,7 @@ from sim.answers.sensitivity import InputSensitivity, Sensitivity, Shift
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, INK, ORANGE, clipped, legend_above, thousands
-from sim.report.shown import trimmed
+from sim.statistics.digits import trimmed
 
 Reading = Callable[[Shift], float | None]
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Sequence
 
 from sim.answers.comparison import Comparison
-from sim.report.content import Block, Cell, Paragraph, Section, Table
+from sim.report.content import Block, Cell, Paragraph, Section, Table, table_of
 from sim.report.figures.breakdown import breakdown as drawing
 from sim.report.figures.breakdown import shown_parts
-from sim.report.shown import fixed, missing, ms
+from sim.report.shown import missing, ms
 from sim.report.words import PART_WORDS, plan_cell
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.run.breakdown import PARTS, TimeSpent
+from sim.statistics.digits import fixed
 from sim.units import NS_PER_MS, NS_PER_S, IntArray
 
 NOT_DELIVERED = "no request was delivered"
@@ -75,12 +76,9 @@ def slowest_table(result: Result, names: Sequence[str]) -> Table:
     several = len(result.scenario.parts) > 1
     headings = ["Plan", "Request", *["Workload"] * several, "Arrival, s", "Latency, ms"]
     headings += [f"{PART_WORDS[name].capitalize()}, ms" for name in names]
-    return Table(
-        f"Slowest requests: {result.scenario.name}",
-        "lr" + "l" * several + "rr" + "r" * len(names) + "l",
-        tuple(Cell(text) for text in (*headings, "Mostly")),
-        tuple(row for plan in result.plans for row in slowest_rows(result, plan, names)),
-    )
+    rows = (row for plan in result.plans for row in slowest_rows(result, plan, names))
+    alignment = "lr" + "l" * several + "rr" + "r" * len(names) + "l"
+    return table_of(f"Slowest requests: {result.scenario.name}", alignment, (*headings, "Mostly"), rows)
 
 
 def slowest_rows(result: Result, plan: PlanResult, names: Sequence[str]) -> Iterator[tuple[Cell, ...]]:

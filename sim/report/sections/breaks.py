@@ -2,10 +2,11 @@
 
 from sim.answers.sensitivity import InputSensitivity, Sensitivity, Shift
 from sim.answers.words import flips_words, in_unit, verdict_now
-from sim.report.content import Bullets, Cell, Section, Table
+from sim.report.content import Bullets, Cell, Section, table_of
 from sim.report.figures.tornado import tornado
-from sim.report.shown import BLANK, trimmed
+from sim.report.shown import BLANK
 from sim.report.words import decision_cell
+from sim.statistics.digits import trimmed
 
 HEADINGS = ("Input", "Now", "Verdict flips at", "As fast as serial at", "Basis", "Key")
 TORNADO_HEADINGS = (
@@ -23,11 +24,11 @@ TORNADO_HEADINGS = (
 
 def break_evens(sensitivity: Sensitivity) -> Section:
     """Return where the verdict flips, input by input."""
-    table = Table(
+    table = table_of(
         f"Break-even values at {sensitivity.active_requests:,} active requests, all else as it is",
         "lrrrll",
-        tuple(Cell(text) for text in HEADINGS),
-        tuple(row(one) for one in sensitivity.inputs),
+        HEADINGS,
+        (row(one) for one in sensitivity.inputs),
     )
     words = (verdict_now(sensitivity), *sensitivity.notes)
     return Section("break-even", "Break-even values", (Bullets(tuple(f"{line}." for line in words)), table))
@@ -51,12 +52,7 @@ def changes(sensitivity: Sensitivity) -> Section:
         (Cell(one.name), *shift_cells(one.less, one), *shift_cells(one.more, one))
         for one in sensitivity.by_swing
     )
-    table = Table(
-        "Ten per cent less, ten per cent more",
-        "lrrrlrrrl",
-        tuple(Cell(text) for text in TORNADO_HEADINGS),
-        rows,
-    )
+    table = table_of("Ten per cent less, ten per cent more", "lrrrlrrrl", TORNADO_HEADINGS, rows)
     return Section("tornado", "A change of 10 %", (tornado(sensitivity), table))
 
 

@@ -5,17 +5,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sim.answers.comparison import Comparison
+from sim.contract.figure import COST_PER_SUCCESS, PREFIX_REUSE
 from sim.contract.plan import SERIAL
 from sim.plan.cost import carriers
 from sim.plan.criteria import Criterion
-from sim.report.content import Block, Cell, Paragraph, Section, Table
+from sim.report.content import Block, Cell, Paragraph, Section, Table, table_of
 from sim.report.figures.price import Priced, price_figure
-from sim.report.shown import BLANK, Show, fixed, missing, ms, plus_minus, trimmed
+from sim.report.shown import BLANK, Show, missing, ms
 from sim.report.words import decision_cell
 from sim.result.decision import ArithmeticDecision
 from sim.result.measured_decision import MeasuredDecision
 from sim.result.plan_result import PeriodResult, PlanResult, WorkloadResult
 from sim.result.result import Result
+from sim.statistics.digits import fixed, plus_minus, trimmed
 
 Measured = PlanResult | PeriodResult | WorkloadResult
 NOT_DELIVERED = "no request was delivered in some replication"
@@ -37,7 +39,7 @@ CRITERIA_HEADINGS = ("Basis", "Criterion", "Value", "Bound", "Result", "In words
 CRITERIA: dict[str, tuple[str, str, Show, Show]] = {
     "saved_ms": ("Time saved, ms", ">", ms, trimmed),
     "micros_per_saved_ms": ("Micros per saved ms", "≤", lambda value: fixed(value, 2), trimmed),
-    "prefix_reuse_ratio": (
+    PREFIX_REUSE: (
         "Prefix reuse against break-even",
         "≥",
         lambda value: f"{trimmed(100 * value)} %",
@@ -50,12 +52,7 @@ CRITERIA: dict[str, tuple[str, str, Show, Show]] = {
 def decision(comparison: Comparison) -> Section:
     """Return prices and criteria of every scenario."""
     rows = [row for result in comparison.results for row in price_rows(result)]
-    prices = Table(
-        "The price of a saved millisecond",
-        "llrrrrrrrl",
-        tuple(Cell(text) for text in PRICE_HEADINGS),
-        tuple(rows),
-    )
+    prices = table_of("The price of a saved millisecond", "llrrrrrrrl", PRICE_HEADINGS, rows)
     criteria = [criteria_table(result) for result in comparison.results]
     return Section(
         "decision",
@@ -167,7 +164,7 @@ def serial_and_other(result: Result) -> tuple[PlanResult, PlanResult]:
 
 def judged(basis: str, measured: MeasuredDecision, serial: Measured, other: Measured) -> Judged:
     """Return a measured decision with the costs that it rests on."""
-    costs = [part.estimates["cost_micros_per_success"].mean for part in (serial, other)]
+    costs = [part.estimates[COST_PER_SUCCESS].mean for part in (serial, other)]
     return Judged(basis, measured, *costs)
 
 
@@ -193,12 +190,7 @@ def criteria_table(result: Result) -> Table:
             rows += criteria_rows(one.basis, verdict.criteria)
     for at in result.decision.arithmetic:
         rows += criteria_rows(arithmetic_basis(result, at), at.evaluation.criteria)
-    return Table(
-        f"The four criteria: {result.scenario.name}",
-        "llrrll",
-        tuple(Cell(text) for text in CRITERIA_HEADINGS),
-        tuple(rows),
-    )
+    return table_of(f"The four criteria: {result.scenario.name}", "llrrll", CRITERIA_HEADINGS, rows)
 
 
 def criteria_rows(basis: str, criteria: Sequence[Criterion]) -> list[tuple[Cell, ...]]:

@@ -3,17 +3,14 @@
 import math
 
 from sim.answers.comparison import Comparison, PlanDifference
-from sim.report.content import Cell, Paragraph, Section, Table
-from sim.report.shown import BLANK, MINUS, Show, fixed, missing, ms, ms_decimals, plus_minus, trimmed
+from sim.contract.figure import FIGURES
+from sim.report.content import Cell, Paragraph, Section, Table, table_of
+from sim.report.shown import BLANK, Show, missing, ms
 from sim.report.words import CHEAPER, OVERLOADED
+from sim.statistics.digits import MINUS, decimals_of, fixed, plus_minus, trimmed
 from sim.statistics.interval import Difference
 
 HEADINGS = ("Scenario", "Compared", "Figure", "Difference", "95 % interval", "In words", "Variance reduction")
-FIGURES: dict[str, tuple[str, Show]] = {
-    "latency_ms_mean": ("mean latency, ms", ms),
-    "latency_ms_p95": ("p95 latency, ms", ms),
-    "cost_micros_per_request": ("cost per request, micros", trimmed),
-}
 PAIRING_WORDS = (
     "Differences are paired by replication: both sides met the same arrivals and the same service times. "
     "Variance reduction says how many times more replications independent draws would take for the same "
@@ -35,18 +32,13 @@ def differences(comparison: Comparison) -> Section | None:
 
 def table(comparison: Comparison, caption: str, pairs: tuple[PlanDifference, ...]) -> Table:
     """Return one difference on each row."""
-    return Table(
-        caption,
-        "lllrrlr",
-        tuple(Cell(text) for text in HEADINGS),
-        tuple(row(comparison, pair) for pair in pairs),
-    )
+    return table_of(caption, "lllrrlr", HEADINGS, (row(comparison, pair) for pair in pairs))
 
 
 def row(comparison: Comparison, pair: PlanDifference) -> tuple[Cell, ...]:
     """Return one difference."""
-    figure, show = FIGURES[pair.figure]
-    difference = pair.difference
+    figure, difference = FIGURES[pair.figure], pair.difference
+    show = ms if figure.kind == "time" else trimmed
     compared = Cell(f"{pair.plan} {MINUS} {pair.against}")
     overloaded = overload_of(comparison, pair)
     if overloaded:
@@ -54,7 +46,7 @@ def row(comparison: Comparison, pair: PlanDifference) -> tuple[Cell, ...]:
     return (
         Cell(pair.scenario),
         compared,
-        Cell(figure),
+        Cell(figure.words),
         difference_cell(difference, show),
         interval_cell(difference, show),
         Cell(words_of(pair)),
@@ -65,7 +57,7 @@ def row(comparison: Comparison, pair: PlanDifference) -> tuple[Cell, ...]:
 def words_of(pair: PlanDifference) -> str:
     """Return the outcome in words that fit the figure: a lower cost is cheaper, not faster."""
     words = pair.difference.words
-    return CHEAPER.get(words, words) if pair.figure == "cost_micros_per_request" else words
+    return CHEAPER.get(words, words) if FIGURES[pair.figure].unit == "micros" else words
 
 
 def overload_of(comparison: Comparison, pair: PlanDifference) -> str:
@@ -92,7 +84,7 @@ def difference_cell(difference: Difference, show: Show) -> Cell:
     sign = "+" if difference.mean > 0 else ""
     if difference.half_width is None or show is trimmed:
         return Cell(sign + show(difference.mean))
-    return Cell(sign + plus_minus(difference.mean, difference.half_width, ms_decimals(difference.mean)))
+    return Cell(sign + plus_minus(difference.mean, difference.half_width, decimals_of(difference.mean)))
 
 
 def interval_cell(difference: Difference, show: Show) -> Cell:

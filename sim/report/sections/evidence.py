@@ -1,26 +1,17 @@
 """Why the figures may be believed: bounds and theory beside them, SLO verdicts, and the checks."""
 
 from sim.answers.comparison import Comparison
-from sim.report.content import Cell, Mark, Paragraph, Section, Table
-from sim.report.shown import (
-    BLANK,
-    fixed,
-    ms,
-    ms_estimate,
-    number_estimate,
-    percent_estimate,
-    trimmed,
-)
+from sim.contract.figure import FIGURES
+from sim.report.content import Cell, Mark, Paragraph, Section, table_of
+from sim.report.shown import BLANK, estimate_cell, ms
 from sim.report.words import plan_cell
 from sim.result.expected import Expected
 from sim.result.objective import MET, MISSED, SloVerdict
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
-from sim.statistics.interval import Estimate
+from sim.statistics.digits import fixed, trimmed
 from sim.units import NS_PER_S
 
-FIGURE_WORDS = {"latency_ms_mean": "mean latency, ms", "waiting_ms_mean": "mean wait of a call, ms"}
-KIND_WORDS = {"at least": "at least", "exactly": "exactly", "about": "about"}
 THEORY_HEADINGS = (
     "Scenario",
     "Plan",
@@ -70,12 +61,7 @@ def theory(comparison: Comparison) -> Section | None:
         for plan in result.plans
         for item in plan.expected
     ]
-    table = Table(
-        "Theory beside simulation",
-        "llllrlrr",
-        tuple(Cell(text) for text in THEORY_HEADINGS),
-        tuple(rows),
-    )
+    table = table_of("Theory beside simulation", "llllrlrr", THEORY_HEADINGS, rows)
     return Section("theory", "Bounds and theory", (table, Paragraph(THEORY_WORDS))) if rows else None
 
 
@@ -86,11 +72,11 @@ def theory_row(result: Result, plan: PlanResult, item: Expected) -> tuple[Cell, 
     return (
         Cell(result.scenario.name),
         plan_cell(plan, plan.label),
-        Cell(FIGURE_WORDS[item.figure]),
-        Cell(KIND_WORDS[item.kind]),
+        Cell(FIGURES[item.figure].words),
+        Cell(item.kind),
         Cell(ms(item.value)),
         Cell(item.why),
-        ms_estimate(simulated),
+        estimate_cell(simulated),
         Cell(fixed(simulated.mean / item.value, 3) if has_ratio else BLANK),
     )
 
@@ -100,7 +86,7 @@ def slo(comparison: Comparison) -> Section | None:
     rows = [slo_row(result, verdict) for result in comparison.results for verdict in result.slo]
     if not rows:
         return None
-    table = Table("Rules and verdicts", "llllrll", tuple(Cell(text) for text in SLO_HEADINGS), tuple(rows))
+    table = table_of("Rules and verdicts", "llllrll", SLO_HEADINGS, rows)
     words = "An undecided rule counts as missed."
     return Section("slo", "Service-level objectives", (table, Paragraph(words)))
 
@@ -112,23 +98,20 @@ def slo_row(result: Result, verdict: SloVerdict) -> tuple[Cell, ...]:
         Cell(verdict.workload),
         plan_cell(result.plan(verdict.plan), verdict.plan),
         Cell(str(verdict.rule)),
-        slo_value(verdict.rule.metric, verdict.value),
-        Cell(verdict.verdict, SLO_MARKS.get(verdict.verdict, "unsure")),
-        Cell(verdict.reason),
+        *verdict_cells(verdict),
     )
 
 
-def slo_value(metric: str, figure: Estimate) -> Cell:
-    """Return the figure that a rule is about."""
-    if metric == "utilisation" or metric.endswith("_share"):
-        return percent_estimate(figure)
-    return ms_estimate(figure) if "_ms_" in metric else number_estimate(figure)
+def verdict_cells(one: SloVerdict) -> tuple[Cell, Cell, Cell]:
+    """Return the figure that a rule is about, and what came of it."""
+    mark = SLO_MARKS.get(one.verdict, "unsure")
+    return estimate_cell(one.value, FIGURES[one.rule.metric].kind), Cell(one.verdict, mark), Cell(one.reason)
 
 
 def checks(comparison: Comparison) -> Section:
     """Return what the checks of every plan counted."""
     rows = tuple(check_row(result, plan) for result in comparison.results for plan in result.plans)
-    table = Table("What was checked", "llrrrrrrrl", tuple(Cell(text) for text in CHECK_HEADINGS), rows)
+    table = table_of("What was checked", "llrrrrrrrl", CHECK_HEADINGS, rows)
     total = sum(result.checks.requests_violated for result in comparison.results)
     requests = sum(result.checks.requests for result in comparison.results)
     words = f"{requests:,} requests checked, {total:,} violated."

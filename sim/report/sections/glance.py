@@ -1,35 +1,29 @@
 """The flip table: every plan in every scenario on one row."""
 
 from sim.answers.comparison import Comparison
-from sim.report.content import Cell, Paragraph, Section, Table
+from sim.contract.figure import COST_PER_SUCCESS, MEAN_LATENCY, P95_LATENCY, UTILISATION
+from sim.report.content import Cell, Paragraph, Section, table_of
 from sim.report.figures.mean_latency import mean_latency
 from sim.report.sections.decision import price_drawing
-from sim.report.shown import BLANK, ms_estimate, number_estimate, percent_estimate
+from sim.report.shown import BLANK, columns, figure_cells
 from sim.report.words import decision_cell, delivered_cell, delivered_share, plan_cell
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 
-HEADINGS = (
-    "Scenario",
-    "Plan",
-    "Mean latency, ms",
-    "p95, ms",
-    "Cost per delivered request, micros",
-    "Utilisation",
-    "Stability",
-    "Decision",
-)
+TIMES, MEANS = (MEAN_LATENCY, P95_LATENCY), (COST_PER_SUCCESS, UTILISATION)
 
 
 def glance(comparison: Comparison) -> Section:
     """Return the flip table and its drawing."""
     plans = [(result, plan) for result in comparison.results for plan in result.plans]
     some_fail = any(delivered_share(plan.estimates) < 1 for _, plan in plans)
-    table = Table(
+    delivered = ["Delivered"] * some_fail
+    headings = ("Scenario", "Plan", *columns(TIMES), *delivered, *columns(MEANS), "Stability", "Decision")
+    table = table_of(
         "Scenarios and plans side by side",
         "llrr" + "r" * some_fail + "rrll",
-        tuple(Cell(text) for text in (*HEADINGS[:4], *["Delivered"] * some_fail, *HEADINGS[4:])),
-        tuple(row(result, plan, some_fail) for result, plan in plans),
+        headings,
+        (row(result, plan, some_fail) for result, plan in plans),
     )
     return Section(
         "glance",
@@ -50,11 +44,9 @@ def row(result: Result, plan: PlanResult, some_fail: bool) -> tuple[Cell, ...]:
     return (
         Cell(result.scenario.name),
         plan_cell(plan, plan.label),
-        ms_estimate(figures["latency_ms_mean"]),
-        ms_estimate(figures["latency_ms_p95"]),
+        *figure_cells(figures, TIMES),
         *[delivered_cell(figures)] * some_fail,
-        number_estimate(figures["cost_micros_per_success"]),
-        percent_estimate(figures["utilisation"]),
+        *figure_cells(figures, MEANS),
         Cell(plan.stability.label, "overloaded" if plan.stability.label == "overloaded" else ""),
         decision_cell(result.decision.decision) if first else Cell(""),
     )

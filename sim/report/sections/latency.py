@@ -1,55 +1,32 @@
 """Latency, waiting and throughput of every plan in full."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from sim.answers.comparison import Comparison
-from sim.report.content import Block, Bullets, Cell, Section, Table
+from sim.contract import figure as named
+from sim.contract.figure import FIGURES, bound_within, figure_of, levels_of, shares_within
+from sim.report.content import Block, Bullets, Cell, Section, Table, table_of
 from sim.report.figures.latency import latency_distribution
-from sim.report.shown import missing, ms, ms_estimate, number_estimate, percent_estimate
+from sim.report.shown import columns, estimate_cell, figure_cells, missing, ms
 from sim.report.words import decision_cell, delivered_cell, plan_cell
 from sim.result.plan_result import PlanResult, WorkloadResult
 from sim.result.result import Result
 from sim.statistics.interval import Estimate
 from sim.statistics.percentile import Missing
 
-ATTAINED = "share_within_"
-LEVELS = ("p50", "p90", "p95", "p99", "p99_9")
-Show = Callable[[Estimate], Cell]
-
-
-def level_words(level: str) -> str:
-    """Return `p99.9` for `p99_9`."""
-    return level.replace("_", ".")
-
-
-def times(name: str, words: str) -> tuple[tuple[str, str, Show], ...]:
-    """Return the rows of one kind of time."""
-    kinds = ("mean", *LEVELS, "max")
-    return tuple((f"{name}_{kind}", f"{words}, {level_words(kind)}, ms", ms_estimate) for kind in kinds)
-
-
-ROWS: tuple[tuple[str, str, Show], ...] = (
-    *times("latency_ms", "Latency"),
-    *times("waiting_ms", "Waiting per call"),
-    ("utilisation", "Utilisation", percent_estimate),
-    ("throughput_per_s", "Throughput, requests per s", number_estimate),
-    ("active_requests_mean", "Active requests, mean", number_estimate),
-    ("parallel_share", "Requests run in parallel", percent_estimate),
-    ("cost_micros_per_request", "Cost per request, micros", number_estimate),
-    ("cost_micros_per_success", "Cost per delivered request, micros", number_estimate),
-    ("requests", "Requests counted", number_estimate),
+ROWS = (
+    *levels_of(named.LATENCY),
+    *levels_of(named.WAITING),
+    named.UTILISATION,
+    named.THROUGHPUT,
+    named.ACTIVE_REQUESTS,
+    named.PARALLEL_SHARE,
+    named.COST_PER_REQUEST,
+    named.COST_PER_SUCCESS,
+    named.REQUESTS,
 )
-ATTEMPTS: tuple[tuple[str, str, Show], ...] = (
-    ("attempts_per_call", "Attempts per call", number_estimate),
-    ("rejected_share", "Attempts turned away", percent_estimate),
-)
-USUAL = (("attempts_per_call", 1), ("rejected_share", 0))
-OUTCOMES: tuple[tuple[str, str, Show], ...] = (
-    ("succeeded_share", "Succeeded", percent_estimate),
-    ("degraded_share", "Degraded", percent_estimate),
-    ("failed_share", "Failed", percent_estimate),
-    ("timed_out_share", "Timed out", percent_estimate),
-)
+ATTEMPTS = (named.ATTEMPTS_PER_CALL, named.REJECTED_SHARE)
+WORKLOAD_TIMES = (named.REQUESTS, *named.LATENCIES, named.MEAN_WAIT, named.MAX_WAIT, named.SLOT_SHARE)
 
 DELIVERED_WORDS = (
     "Latencies and waits are those of delivered requests. Every attempt is paid for, whatever came of it; "
@@ -83,28 +60,29 @@ def latency(comparison: Comparison, names: Sequence[str]) -> Section:
 
 def all_delivered(result: Result) -> bool:
     """Return whether every request succeeded, under every plan."""
-    return all(plan.estimates["succeeded_share"].mean == 1 for plan in result.plans)
+    return all(plan.estimates[named.SUCCEEDED_SHARE].mean == 1 for plan in result.plans)
 
 
-def rows_of(result: Result) -> tuple[tuple[str, str, Show], ...]:
+def rows_of(result: Result) -> tuple[str, ...]:
     """Return the figures to show: of attempts and outcomes only where calls may fail or be made again."""
     several = any(
-        plan.estimates[name].mean != usual
+        plan.estimates[name].mean != FIGURES[name].usual
         for plan in result.plans
-        for name, usual in USUAL
+        for name in ATTEMPTS
         if name in plan.estimates
     )
-    return (*ROWS, *(ATTEMPTS if several else ()), *(() if all_delivered(result) else OUTCOMES))
+    return (*ROWS, *(ATTEMPTS if several else ()), *(() if all_delivered(result) else named.OUTCOME_SHARES))
 
 
 def figures_table(result: Result) -> Table:
     """Return every figure on a row, plan by plan."""
     rows = []
-    for name, words, show in rows_of(result):
-        rows.append((Cell(words), *(show(plan.estimates[name]) for plan in result.plans)))
-        if name == "latency_ms_max" and result.replications > 1:
-            rows += [pooled_row(level, result.plans) for level in LEVELS]
-    rows += attainment_rows(result)
+    for name in rows_of(result):
+        rows.append(figure_row(FIGURES[name].title, name, result.plans))
+        if name == named.MAX_LATENCY and result.replications > 1:
+            rows += [pooled_row(level, result.plans) for level in result.plans[0].pooled_ms]
+    for name in shares_within(result.plans[0].estimates):
+        rows.append(figure_row(f"Answered {figure_of(name).heading}", name, result.plans))
     return Table(
         f"Figures: {result.scenario.name}",
         "l" + "r" * len(result.plans),
@@ -113,45 +91,17 @@ def figures_table(result: Result) -> Table:
     )
 
 
-def pooled_row(level: str, plans: Sequence[PlanResult]) -> tuple[Cell, ...]:
+def figure_row(words: str, name: str, plans: Sequence[PlanResult]) -> tuple[Cell, ...]:
+    """Return one figure of every plan."""
+    kind = figure_of(name).kind
+    return (Cell(words), *(estimate_cell(plan.estimates[name], kind) for plan in plans))
+
+
+def pooled_row(name: str, plans: Sequence[PlanResult]) -> tuple[Cell, ...]:
     """Return a percentile of all replications together."""
-    values = [plan.pooled_ms[f"latency_ms_{level}"] for plan in plans]
+    values, figure = [plan.pooled_ms[name] for plan in plans], FIGURES[name]
     cells = [missing(value.reason) if isinstance(value, Missing) else Cell(ms(value)) for value in values]
-    return (Cell(f"Latency, {level_words(level)} pooled, ms"), *cells)
-
-
-def attainment_rows(result: Result) -> list[tuple[Cell, ...]]:
-    """Return the share of requests within each latency that the SLO names."""
-    names = [name for name in result.plans[0].estimates if name.startswith(ATTAINED)]
-    return [
-        (
-            Cell(f"Answered within {bound_of(name)} ms"),
-            *(percent_estimate(plan.estimates[name]) for plan in result.plans),
-        )
-        for name in names
-    ]
-
-
-def bound_of(name: str) -> str:
-    """Return `400` for `share_within_400_ms`."""
-    return name.removeprefix(ATTAINED).removesuffix("_ms")
-
-
-WORKLOAD_HEADINGS = (
-    "Workload",
-    "Plan",
-    "Requests",
-    "Mean latency, ms",
-    "p95, ms",
-    "Latency, max, ms",
-    "Mean wait, ms",
-    "Longest wait, ms",
-    "Slot-time of all",
-    "Delivered",
-    "Within its bounds",
-    "Cost per delivered request, micros",
-    "Decision",
-)
+    return (Cell(f"{figure.heading.capitalize()} pooled, {figure.unit}"), *cells)
 
 
 def workloads_table(result: Result) -> Table:
@@ -161,12 +111,9 @@ def workloads_table(result: Result) -> Table:
         for index in range(len(result.plans[0].workloads))
         for plan in result.plans
     ]
-    return Table(
-        f"Workloads: {result.scenario.name}",
-        "llrrrrrrrrrrl",
-        tuple(Cell(text) for text in WORKLOAD_HEADINGS),
-        tuple(rows),
-    )
+    more = ("Delivered", "Within its bounds", FIGURES[named.COST_PER_SUCCESS].title, "Decision")
+    headings = ("Workload", "Plan", *columns(WORKLOAD_TIMES), *more)
+    return table_of(f"Workloads: {result.scenario.name}", "llrrrrrrrrrrl", headings, rows)
 
 
 def workload_row(result: Result, plan: PlanResult, part: WorkloadResult) -> tuple[Cell, ...]:
@@ -176,23 +123,15 @@ def workload_row(result: Result, plan: PlanResult, part: WorkloadResult) -> tupl
     return (
         Cell(part.name),
         plan_cell(plan, plan.label),
-        number_estimate(figures["requests"]),
-        ms_estimate(figures["latency_ms_mean"]),
-        ms_estimate(figures["latency_ms_p95"]),
-        ms_estimate(figures["latency_ms_max"]),
-        ms_estimate(figures["waiting_ms_mean"]),
-        ms_estimate(figures["waiting_ms_max"]),
-        percent_estimate(figures["slot_share"]),
+        *figure_cells(figures, WORKLOAD_TIMES),
         delivered_cell(figures),
         bounds_cell(figures),
-        number_estimate(figures["cost_micros_per_success"]),
+        estimate_cell(figures[named.COST_PER_SUCCESS], "count"),
         decision_cell(measured.decision) if measured is not None and decided else Cell(""),
     )
 
 
 def bounds_cell(figures: Mapping[str, Estimate]) -> Cell:
     """Return the share of a workload's requests within each latency that its SLO names."""
-    shares = {name: figure for name, figure in figures.items() if name.startswith(ATTAINED)}
-    return Cell(
-        "; ".join(f"{percent_estimate(one).text} in {bound_of(name)} ms" for name, one in shares.items())
-    )
+    shares = {bound_within(name): estimate_cell(figures[name], "share") for name in shares_within(figures)}
+    return Cell("; ".join(f"{share.text} in {bound} ms" for bound, share in shares.items()))

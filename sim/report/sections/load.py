@@ -5,12 +5,11 @@ import math
 from sim.answers.flip import LEVEL_WORDS, FlipTable, Level
 from sim.contract.allocation import allocation_named
 from sim.contract.plan import FIXED_PLANS
-from sim.report.content import Bullets, Cell, Paragraph, Section, Table
+from sim.report.content import Bullets, Cell, Paragraph, Section, table_of
 from sim.report.figures.load_curve import load_curve
-from sim.report.shown import missing, ms, ms_estimate, trimmed
+from sim.report.shown import estimate_cell, missing, ms
 from sim.report.words import decision_cell, level_cell
-
-"""The plans whose bounds have columns; an adaptive request has the bound of what it runs as."""
+from sim.statistics.digits import trimmed
 
 NO_BOUND = "the bounds are those of a plain provider: no failures, limits, cache or ranks"
 RANGE_WORDS = "In brackets: the range over requests, where they differ and there is no interval."
@@ -32,11 +31,11 @@ def load(table: FlipTable) -> Section:
         "Best mean",
         "Decision",
     )
-    levels = Table(
+    levels = table_of(
         f"Mean latency by {LEVEL_WORDS[table.level]}",
         "lr" + "r" * (len(labels) + len(bounded)) + "ll",
-        tuple(Cell(text) for text in headings),
-        tuple(row(level, labels, bounded) for level in table.levels),
+        headings,
+        (row(level, labels, bounded) for level in table.levels),
     )
     has_bounds = any(
         not math.isnan(level.plans[label].bound_ms) for level in table.levels for label in labels
@@ -69,7 +68,7 @@ def bound_cell(bound_ms: float) -> Cell:
 def mean_cell(level: Level, label: str) -> Cell:
     """Return a plan's mean latency with its interval, or the range over requests where there is none."""
     figure = level.plans[label]
-    text = ms_estimate(figure.mean).text
+    text = estimate_cell(figure.mean).text
     if figure.mean.half_width is None and figure.least_ms < figure.greatest_ms:
         text = f"{text} [{ms(figure.least_ms)}..{ms(figure.greatest_ms)}]"
     return level_cell(figure, text)

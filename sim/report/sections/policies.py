@@ -1,23 +1,23 @@
 """A policy as tables: the rule by hour and load, and what it came to period by period."""
 
-from sim.answers.policy import MEAN, POLICY, PolicyPeriod, PolicyResult
+from sim.answers.policy import POLICY, PolicyPeriod, PolicyResult
 from sim.answers.policy_table import PolicyHours, PolicyLevel
-from sim.answers.words import above_words, active_words, difference_words, within
+from sim.answers.words import above_words, active_words, difference_words
+from sim.contract.figure import COST_PER_REQUEST, MEAN_LATENCY, figure_of, shares_within
 from sim.contract.plan import FIXED_PLANS
-from sim.report.content import Bullets, Cell, Section, Table
+from sim.report.content import Bullets, Cell, Section, Table, table_of
 from sim.report.figures.policy_periods import policy_periods
-from sim.report.sections.evidence import SLO_MARKS, slo_value
-from sim.report.shown import ms_estimate, number_estimate, percent_estimate
+from sim.report.sections.evidence import verdict_cells
+from sim.report.shown import estimate_cell
 
 RULE_HEADINGS = ("Hours", "Active requests", "Plan", "Slots at most", "Why")
-COST = "cost_micros_per_request"
 SLO_HEADINGS = ("Rule", "Plan", "Value", "Verdict", "Reason")
 
 
 def rule(result: PolicyResult) -> Section:
     """Return the table that a service loads."""
     rows = tuple(row(hours, level) for hours in result.table.hours for level in hours.levels)
-    table = Table("What a request runs", "lrlrl", tuple(Cell(text) for text in RULE_HEADINGS), rows)
+    table = table_of("What a request runs", "lrlrl", RULE_HEADINGS, rows)
     return Section("policy", "Policy", (Bullets((f"{result.sentence}.",)), table))
 
 
@@ -34,21 +34,18 @@ def row(hours: PolicyHours, level: PolicyLevel) -> tuple[Cell, ...]:
 
 def outcome(result: PolicyResult) -> Section:
     """Return what each plan came to in each period, and whether it keeps the objectives."""
-    attained = [name for name in result.whole.figures[POLICY] if name.startswith("share_within_")]
+    attained = shares_within(result.whole.figures[POLICY])
     labels = (*FIXED_PLANS, POLICY)
     headings = [
         "Period",
         *(f"{label}, ms" for label in labels),
         "Policy against the better",
         *(f"{label}, micros" for label in labels),
-        *(f"{label}, {within(name)}" for name in attained for label in labels),
+        *(f"{label}, {figure_of(name).heading}" for name in attained for label in labels),
     ]
     rows = tuple(period_row(one, attained) for one in (*result.periods, result.whole))
-    table = Table(
-        "Mean latency, cost of a request and attainment",
-        "l" + "r" * (len(headings) - 1),
-        tuple(Cell(text) for text in headings),
-        rows,
+    table = table_of(
+        "Mean latency, cost of a request and attainment", "l" + "r" * (len(headings) - 1), headings, rows
     )
     words = Bullets(tuple(f"{difference_words(result, label).capitalize()}." for label in FIXED_PLANS))
     slo = (slo_table(result),) if result.slo else ()
@@ -60,23 +57,14 @@ def period_row(period: PolicyPeriod, attained: list[str]) -> tuple[Cell, ...]:
     figures = [period.figures[label] for label in (*FIXED_PLANS, POLICY)]
     return (
         Cell(period.name),
-        *(ms_estimate(one[MEAN]) for one in figures),
+        *(estimate_cell(one[MEAN_LATENCY]) for one in figures),
         Cell(above_words(period)),
-        *(number_estimate(one[COST]) for one in figures),
-        *(percent_estimate(one[name]) for name in attained for one in figures),
+        *(estimate_cell(one[COST_PER_REQUEST], "count") for one in figures),
+        *(estimate_cell(one[name], "share") for name in attained for one in figures),
     )
 
 
 def slo_table(result: PolicyResult) -> Table:
     """Return the rules, held against each plan."""
-    rows = tuple(
-        (
-            Cell(str(one.rule)),
-            Cell(one.plan),
-            slo_value(one.rule.metric, one.value),
-            Cell(one.verdict, SLO_MARKS.get(one.verdict, "unsure")),
-            Cell(one.reason),
-        )
-        for one in result.slo
-    )
-    return Table("Objectives", "llrll", tuple(Cell(text) for text in SLO_HEADINGS), rows)
+    rows = [(Cell(str(one.rule)), Cell(one.plan), *verdict_cells(one)) for one in result.slo]
+    return table_of("Objectives", "llrll", SLO_HEADINGS, rows)

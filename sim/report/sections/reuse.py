@@ -3,21 +3,22 @@
 from collections.abc import Iterator
 
 from sim.answers.comparison import Comparison
-from sim.report.content import Cell, Paragraph, Section, Table
-from sim.report.shown import BLANK, fixed, missing, number_estimate, percent_estimate
+from sim.contract.figure import COST_PER_SUCCESS, FIGURES, PREFIX_REUSE
+from sim.report.content import Cell, Paragraph, Section, table_of
+from sim.report.shown import BLANK, figure_cells, missing
 from sim.report.words import plan_cell, setting_words
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
+from sim.statistics.digits import fixed
 
-REUSE = "prefix_reuse_ratio"
 HEADINGS = (
     "Scenario",
     "Load",
     "Plan",
-    "Prefix reuse",
+    FIGURES[PREFIX_REUSE].title,
     "Break-even",
     "Result",
-    "Cost per delivered request, micros",
+    FIGURES[COST_PER_SUCCESS].title,
 )
 WORDS = (
     "Reuse is the share of calls with a shared prefix that found it in the provider's cache. It depends on "
@@ -29,11 +30,14 @@ WORDS = (
 def reuse(comparison: Comparison) -> Section | None:
     """Return reuse by scenario and plan; None where no provider has a cache."""
     rows = [
-        row(result, plan) for result in comparison.results for plan in result.plans if REUSE in plan.estimates
+        row(result, plan)
+        for result in comparison.results
+        for plan in result.plans
+        if PREFIX_REUSE in plan.estimates
     ]
     if not rows:
         return None
-    table = Table("Prefix reuse by load and plan", "lllrrlr", tuple(map(Cell, HEADINGS)), tuple(rows))
+    table = table_of("Prefix reuse by load and plan", "lllrrlr", HEADINGS, rows)
     return Section("reuse", "Prefix reuse", (table, Paragraph(WORDS)))
 
 
@@ -43,9 +47,9 @@ def row(result: Result, plan: PlanResult) -> tuple[Cell, ...]:
         Cell(result.scenario.name),
         Cell(setting_words(result.scenario)),
         plan_cell(plan, plan.label),
-        percent_estimate(plan.estimates[REUSE]),
+        *figure_cells(plan.estimates, (PREFIX_REUSE,)),
         *break_even_cells(result, plan),
-        number_estimate(plan.estimates["cost_micros_per_success"]),
+        *figure_cells(plan.estimates, (COST_PER_SUCCESS,)),
     )
 
 
@@ -56,6 +60,6 @@ def break_even_cells(result: Result, plan: PlanResult) -> Iterator[Cell]:
         yield missing("serial is what the others are held against") if measured is None else Cell(BLANK)
         yield Cell("")
         return
-    criterion = next(one for one in measured.verdict.criteria if one.name == REUSE)
+    criterion = next(one for one in measured.verdict.criteria if one.name == PREFIX_REUSE)
     yield Cell(BLANK if criterion.bound is None else f"{fixed(100 * criterion.bound, 2)} %")
     yield Cell("reached", "good") if criterion.passed else Cell("not reached", "bad")

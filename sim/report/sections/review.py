@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 
 from sim.answers.comparison import Comparison
-from sim.report.content import Cell, Paragraph, Section, Table
+from sim.contract import figure as named
+from sim.report.content import Cell, Paragraph, Section, table_of
 from sim.report.figures.review import review_backlog
-from sim.report.shown import fixed, missing, number_estimate, trimmed
+from sim.report.shown import figure_cells, missing
 from sim.report.words import plan_cell
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.scenario import Scenario
+from sim.statistics.digits import fixed, trimmed
 from sim.statistics.interval import Estimate
 
 HEADINGS = (
@@ -48,7 +50,7 @@ def review(comparison: Comparison, names: Sequence[str]) -> Section | None:
         if part.workflow.follow_up
         for plan in result.plans
     ]
-    table = Table("Turnaround and backlog of reviews", "lllrrrrrrl", tuple(map(Cell, HEADINGS)), tuple(rows))
+    table = table_of("Turnaround and backlog of reviews", "lllrrrrrrl", HEADINGS, rows)
     figures = [review_backlog(result, name) for result, name in pairs]
     return Section("review", "Human review", (*figures, Paragraph(WORDS), table))
 
@@ -57,16 +59,15 @@ def row(result: Result, plan: PlanResult, part: Scenario, index: int) -> tuple[C
     """Return how one workload's reviews went under one plan."""
     figures = plan.workloads[index].estimates if plan.workloads else plan.estimates
     reviewers = part.workflow.follow_up.reviewers if part.workflow.follow_up else 0
-    needed = figures["follow_up_reviewers_needed"]
+    needed = figures[named.REVIEWERS_NEEDED]
     grows = needed.mean > reviewers
     return (
         Cell(result.scenario.name),
         Cell(part.part_name),
         plan_cell(plan, plan.label),
-        minutes_cell(figures["follow_up_ms_mean"]),
-        minutes_cell(figures["follow_up_ms_p95"]),
-        number_estimate(figures["follow_up_backlog_at_half"]),
-        number_estimate(figures["follow_up_backlog_at_end"]),
+        minutes_cell(figures[named.MEAN_FOLLOW_UP]),
+        minutes_cell(figures[named.P95_FOLLOW_UP]),
+        *figure_cells(figures, (named.BACKLOG_AT_HALF, named.BACKLOG_AT_END)),
         Cell(trimmed(needed.mean)),
         Cell(f"{reviewers:,}"),
         Cell("grows", "bad") if grows else Cell("keeps up", "good"),

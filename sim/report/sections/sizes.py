@@ -9,11 +9,12 @@ from sim.answers.words import (
     next_slot_words,
     theory_words,
 )
-from sim.report.content import Bullets, Cell, Mark, Section, Table
+from sim.contract.figure import FIGURES
+from sim.report.content import Bullets, Cell, Mark, Section, table_of
 from sim.report.figures.size_curve import size_curve
-from sim.report.sections.evidence import slo_value
-from sim.report.shown import BLANK, trimmed
+from sim.report.shown import BLANK, estimate_cell
 from sim.result.objective import MET, MISSED
+from sim.statistics.digits import trimmed
 
 MARKS: dict[str, Mark] = {MET: "good", MISSED: "bad"}
 
@@ -36,11 +37,11 @@ def candidates(sizing: Sizing) -> Section:
     """Return every candidate that was simulated."""
     rules = [str(rule) for _, rule in sizing.asked.rules]
     headings = (sizing.path, "Verdict", *rules, *(f"Theory: {rule}" for rule in rules), "Replications")
-    table = Table(
+    table = table_of(
         f"{sizing.path}: what was simulated",
         "rl" + "r" * (2 * len(rules) + 1),
-        tuple(Cell(text) for text in headings),
-        tuple(row(point, sizing) for point in sizing.points),
+        headings,
+        (row(point, sizing) for point in sizing.points),
     )
     return Section("candidates", "Candidates", (table,))
 
@@ -51,7 +52,7 @@ def row(point: SizePoint, sizing: Sizing) -> tuple[Cell, ...]:
     return (
         Cell(f"{point.value:g}{mark}"),
         Cell(point.verdict, MARKS.get(point.verdict, "unsure")),
-        *(slo_value(held.rule.metric, held.figure) for held in point.rules),
+        *(estimate_cell(held.figure, FIGURES[held.rule.metric].kind) for held in point.rules),
         *(Cell(f"{bound[0]} {trimmed(bound[1])}" if bound else BLANK) for bound in point.bounds),
         Cell(f"{point.replications:,}"),
     )

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from sim.answers.comparison import Comparison
 from sim.answers.flip import Gains, gains
-from sim.report.content import Block, Cell, Paragraph, Section, Table
+from sim.report.content import Block, Cell, Paragraph, Section, Table, table_of
 from sim.report.figures.gains import gains_figure
-from sim.report.shown import trimmed
 from sim.report.words import slug
 from sim.scenario import Scenario
+from sim.statistics.digits import trimmed
 
 MOST_ROWS = 40
 DEGREE_WORDS = (
@@ -51,9 +51,5 @@ def gains_table(found: Gains) -> Table:
         for gain in shown
     )
     headings = ("Slots", "Makespan, ms", "Gain of this slot, ms", "")
-    return Table(
-        f"{found.scenario.workflow.name}: serial {trimmed(found.serial_ms)} ms{ending}",
-        "rrrl",
-        tuple(Cell(text) for text in headings),
-        rows,
-    )
+    title = f"{found.scenario.workflow.name}: serial {trimmed(found.serial_ms)} ms{ending}"
+    return table_of(title, "rrrl", headings, rows)

@@ -3,30 +3,19 @@
 from collections.abc import Sequence
 
 from sim.answers.comparison import Comparison
-from sim.report.content import Bullets, Cell, Paragraph, Section, Table
+from sim.contract import figure as named
+from sim.report.content import Bullets, Cell, Paragraph, Section, Table, table_of
 from sim.report.figures.gantt import gantt
 from sim.report.figures.over_time import over_time
 from sim.report.figures.warm_up import warm_up
-from sim.report.shown import count, ms_estimate, number_estimate, percent_estimate, trimmed
+from sim.report.shown import columns, count, figure_cells
 from sim.report.words import OVERLOADED, decision_cell, plan_cell, warmup_words
 from sim.result.plan_result import PeriodResult, PlanResult
 from sim.result.result import Result
+from sim.statistics.digits import trimmed
 
-PERIOD_HEADINGS = (
-    "Period",
-    "From, s",
-    "To, s",
-    "Plan",
-    "Requests",
-    "Mean latency, ms",
-    "p95, ms",
-    "Mean wait, ms",
-    "Utilisation",
-    "Active at start",
-    "Active at end",
-    "Stability",
-    "Decision",
-)
+PERIOD_FIGURES = (named.REQUESTS, named.MEAN_LATENCY, named.P95_LATENCY, named.MEAN_WAIT, named.UTILISATION)
+ENDS = (named.ACTIVE_AT_START, named.ACTIVE_AT_END)
 SPILL_WORDS = (
     "Requests belong to the period in which they arrive, even where they complete in a later one. Active at "
     "start is what the period before spills over into this one: requests that arrived earlier and are not "
@@ -71,12 +60,9 @@ def periods_table(result: Result) -> Table:
         for index in range(len(result.plans[0].periods))
         for plan in result.plans
     ]
-    return Table(
-        f"Periods by arrival: {result.scenario.name}",
-        "lrrlrrrrrrrll",
-        tuple(Cell(text) for text in PERIOD_HEADINGS),
-        tuple(rows),
-    )
+    figures = columns((*PERIOD_FIGURES, *ENDS))
+    headings = ("Period", "From, s", "To, s", "Plan", *figures, "Stability", "Decision")
+    return table_of(f"Periods by arrival: {result.scenario.name}", "lrrlrrrrrrrll", headings, rows)
 
 
 def period_row(result: Result, plan: PlanResult, part: PeriodResult) -> tuple[Cell, ...]:
@@ -89,13 +75,8 @@ def period_row(result: Result, plan: PlanResult, part: PeriodResult) -> tuple[Ce
         Cell(trimmed(part.period.from_s)),
         Cell(trimmed(part.period.to_s)),
         plan_cell(part, plan.label),
-        number_estimate(figures["requests"]),
-        ms_estimate(figures["latency_ms_mean"]),
-        ms_estimate(figures["latency_ms_p95"]),
-        ms_estimate(figures["waiting_ms_mean"]),
-        percent_estimate(figures["utilisation"]),
-        Cell(count(figures["active_at_start"].mean)),
-        Cell(count(figures["active_at_end"].mean)),
+        *figure_cells(figures, PERIOD_FIGURES),
+        *(Cell(count(figures[name].mean)) for name in ENDS),
         Cell(label, "overloaded" if label == OVERLOADED else ""),
         decision_cell(measured.decision) if measured is not None and decided else Cell(""),
     )
