@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from sim.contract.figure import FIGURES, Kind, figure_of
 from sim.report.content import Cell
@@ -28,7 +29,8 @@ def count(value: float) -> str:
     return trimmed(value, 1)
 
 
-VALUES: dict[Kind, Show] = {"time": ms, "share": percent, "mean": count, "count": count}
+TENTHS = partial(fixed, decimals=1)
+VALUES: dict[Kind, Show] = {"time": ms, "share": percent, "mean": TENTHS, "count": TENTHS}
 
 
 def estimate_cell(figure: Estimate | Difference, kind: Kind = "time") -> Cell:
