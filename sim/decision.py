@@ -85,7 +85,7 @@ def judged(scenario: Scenario, serial: Values, other: Values) -> MeasuredDecisio
         scenario,
         serial["latency_ms_mean"],
         other["latency_ms_mean"],
-        max(0.0, extra_micros),
+        float(np.maximum(0.0, extra_micros)),  # not a number where it is unknown
         is_deterministic(scenario),
         prefix_reuse_ratio=mean(reuse) if reuse else None,
     )
@@ -104,7 +104,7 @@ def arithmetic_decisions(scenario: Scenario, plans: Sequence[PlanResult]) -> tup
     elif isinstance(load, StepsLoad) and load.is_closed:
         levels = sorted({step.active_requests for step in load.steps if step.active_requests})
     else:
-        levels = [max(1, round(plans[0].estimates["active_requests_mean"].mean))]
+        levels = [plans[0].active_requests]
     slots = scenario.provider.concurrency
     return tuple(
         ArithmeticDecision(active, evaluate(scenario, fair_concurrency(slots, active))) for active in levels

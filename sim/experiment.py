@@ -1,5 +1,6 @@
 """A scenario's experiment: every plan over independent replications, with what they show."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,7 @@ from sim.backend import Workers, backend_for
 from sim.engine import Progress, select_engine
 from sim.engine.choice import NO_NUMBA
 from sim.errors import EngineError
-from sim.interval import precise_enough, replications_needed
+from sim.interval import Estimate, precise_enough, replications_needed
 from sim.kept_run import KeptRun
 from sim.measure import Measured, measure
 from sim.result import Result, collect
@@ -107,15 +108,21 @@ def _until_precise(scenario: Scenario, crew: "Crew", count: int, precision: Prec
         if all(precise_enough(figure, precision.relative) for figure in figures):
             return result.noted(f"{count} replications reach {_precision_words(precision)}")
         if count >= precision.most:
-            widest = max((figure.half_width or 0) / abs(figure.mean) for figure in figures if figure.mean)
-            return result.noted(
-                f"the cap of {precision.most} replications came before {_precision_words(precision)}: "
-                f"the widest reaches {100 * widest:.2g} %"
-            )
+            cap = f"the cap of {precision.most} replications came before {_precision_words(precision)}"
+            return result.noted(f"{cap}: {_reached_words(figures)}")
         needed = [
             replications_needed(plan.values[precision.figure], precision.relative) for plan in result.plans
         ]
         count = min(precision.most, max(count + 1, *(number or precision.most for number in needed)))
+
+
+def _reached_words(figures: Sequence[Estimate]) -> str:
+    """Return how precise the figures are, or why one of them is not there at all."""
+    missing = next((figure for figure in figures if math.isnan(figure.mean)), None)
+    if missing is not None:
+        return f"it is {missing.reason}"
+    widest = max((figure.half_width or 0) / abs(figure.mean) for figure in figures if figure.mean)
+    return f"the widest reaches {100 * widest:.2g} %"
 
 
 def _precision_words(precision: Precision) -> str:

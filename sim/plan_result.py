@@ -1,5 +1,6 @@
 """One plan over all replications: figures with their intervals, periods, workloads, theory and checks."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -13,7 +14,7 @@ from sim.figures import PERCENTILES, Figure
 from sim.interval import Estimate, estimate
 from sim.kept_run import KeptRun
 from sim.measure import Measured, MeasuredPeriod, MeasuredWorkload
-from sim.percentile import Missing, percentiles_ns
+from sim.percentile import NO_OBSERVATIONS, Missing, percentiles_ns
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
 from sim.scenario.profile import Period
@@ -84,6 +85,12 @@ class PlanResult:
         return self.plan.label
 
     @property
+    def active_requests(self) -> int:
+        """The mean number of active requests, whole and at least 1: with none at all a request is alone."""
+        mean = self.estimates["active_requests_mean"].mean
+        return 1 if math.isnan(mean) else max(1, round(mean))
+
+    @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that were kept; a large one that another process made is simulated again."""
         return tuple(kept.run for kept in self.kept)
@@ -120,20 +127,37 @@ def plan_result(
         workloads=workload_results([one.workloads for one in measured], deterministic),
         checks=reduce(add, (one.checks for one in measured)),
         kept=tuple(kept for _, kept in outcomes if kept is not None),
-        notes=tuple(dict.fromkeys(one.note for one in measured if one.note)),
+        notes=(*without_requests(measured), *dict.fromkeys(one.note for one in measured if one.note)),
     )
 
 
+def without_requests(measured: Sequence[Measured]) -> list[str]:
+    """Return what to say of replications in which a plan, or one of several workloads, had no request."""
+    counts = {"no request arrived": sum(one.requests == 0 for one in measured)}
+    for parts in zip(*(one.workloads for one in measured), strict=True):
+        counts[f"no request of {parts[0].name} arrived"] = sum(part.requests == 0 for part in parts)
+    of_all = f" of {len(measured)} replications"
+    return [
+        f"{what} in {count}{of_all}" if count < len(measured) else what
+        for what, count in counts.items()
+        if count
+    ]
+
+
 def active_and_work(measured: Sequence[Measured]) -> tuple[float, float]:
-    """Return the time-average of active requests and the mean slot-time of a request (ms), as simulated."""
+    """Return the time-average of active requests and the mean slot-time of a request (ms), as simulated.
+
+    The average is NaN where a replication had no request.
+    """
     active = float(np.mean([float(one.figures["active_requests_mean"]) for one in measured]))
     requests = sum(one.requests for one in measured)
     return active, sum(one.work_ns for one in measured) / max(1, requests) / NS_PER_MS
 
 
 def by_name(rows: Sequence[dict[str, Figure]]) -> Values:
-    """Return each figure's values over the rows."""
-    return {name: tuple(row[name] for row in rows) for name in rows[0]}
+    """Return each figure's values over the rows; a row without it had nothing to observe."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: tuple(row.get(name, Missing(NO_OBSERVATIONS)) for row in rows) for name in names}
 
 
 def period_results(

@@ -1,5 +1,6 @@
 """What an experiment shows: its plans beside each other, the decision, the SLO, and the tables."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -78,8 +79,9 @@ class Result:
         return result_summary(self)
 
     def __repr__(self) -> str:
+        means = [(plan.label, plan.estimates["latency_ms_mean"].mean) for plan in self.plans]
         figures = ", ".join(
-            f"{plan.label} {plan.estimates['latency_ms_mean'].mean:.1f} ms" for plan in self.plans
+            f"{label} unknown" if math.isnan(mean) else f"{label} {mean:.1f} ms" for label, mean in means
         )
         return f"<Result of {self.scenario.name}: mean latency {figures}; {self.decision.reason}>"
 

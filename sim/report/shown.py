@@ -15,7 +15,9 @@ Show = Callable[[float], str]
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, halves away from zero."""
+    """Return a number with so many decimals, halves away from zero; a blank where there is none."""
+    if math.isnan(value):
+        return BLANK
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
     text = f"{round_half_away(abs(value), decimals):,.{decimals}f}"

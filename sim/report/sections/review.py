@@ -58,7 +58,8 @@ def row(result: Result, plan: PlanResult, part: Scenario, index: int) -> tuple[C
     figures = plan.workloads[index].estimates if plan.workloads else plan.estimates
     reviewers = part.workflow.follow_up.reviewers if part.workflow.follow_up else 0
     needed = figures["follow_up_reviewers_needed"]
-    grows = needed.mean > reviewers
+    backlog = Cell("grows", "bad") if needed.mean > reviewers else Cell("keeps up", "good")
+    unknown = needed.mean != needed.mean
     return (
         Cell(result.scenario.name),
         Cell(part.part_name),
@@ -67,9 +68,9 @@ def row(result: Result, plan: PlanResult, part: Scenario, index: int) -> tuple[C
         minutes_cell(figures["follow_up_ms_p95"]),
         number_estimate(figures["follow_up_backlog_at_half"]),
         number_estimate(figures["follow_up_backlog_at_end"]),
-        Cell(trimmed(needed.mean)),
+        missing(needed.reason) if unknown else Cell(trimmed(needed.mean)),
         Cell(f"{reviewers:,}"),
-        Cell("grows", "bad") if grows else Cell("keeps up", "good"),
+        missing(needed.reason) if unknown else backlog,
     )
 
 
