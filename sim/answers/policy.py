@@ -43,14 +43,20 @@ class PolicyPeriod:
     figures: dict[str, dict[str, Estimate]]
 
     @property
-    def better_fixed(self) -> str:
-        """The fixed plan with the lower mean latency."""
-        return min(FIXED_PLANS, key=lambda label: self.figures[label][MEAN_LATENCY].mean)
+    def better_fixed(self) -> str | None:
+        """The fixed plan with the lower mean latency; None where one of them has no mean."""
+        means = {label: self.figures[label][MEAN_LATENCY].mean for label in FIXED_PLANS}
+        return (
+            None if any(map(math.isnan, means.values())) else min(FIXED_PLANS, key=lambda label: means[label])
+        )
 
     @property
     def above_better_share(self) -> float:
-        """How much longer the policy takes than the better fixed plan, as a share; negative: less long."""
-        best = self.figures[self.better_fixed][MEAN_LATENCY].mean
+        """How much longer the policy takes than the better fixed plan, as a share; negative: less long.
+
+        NaN where there is nothing to compare.
+        """
+        best = self.figures[self.better_fixed][MEAN_LATENCY].mean if self.better_fixed else 0.0
         return self.figures[POLICY][MEAN_LATENCY].mean / best - 1 if best else math.nan
 
     def summary(self) -> dict[str, Any]:
@@ -255,6 +261,9 @@ def levels_words(levels: Sequence[PolicyLevel]) -> str:
 
 
 def worth_words(whole: PolicyPeriod) -> str:
-    """Return the mean latencies over the whole load."""
+    """Return the mean latencies over the whole load, or why there are none."""
+    missing = whole.figures[POLICY][MEAN_LATENCY]
+    if math.isnan(missing.mean):
+        return f"mean latency {missing.reason}"
     policy, *fixed = (whole.figures[label][MEAN_LATENCY].mean for label in (POLICY, *FIXED_PLANS))
     return f"mean latency {policy:.1f} ms, always serial {fixed[0]:.1f}, always parallel {fixed[1]:.1f}"

@@ -3,6 +3,7 @@
 Where the plan arithmetic decides they are exact. What it does not know, such as failures, is simulated.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from fractions import Fraction
@@ -76,8 +77,9 @@ class InputSensitivity:
 
     @property
     def swing_ms(self) -> float:
-        """How far the saving moves between 10 % less and 10 % more."""
-        return abs(self.more.saved_ms - self.less.saved_ms)
+        """How far the saving moves between 10 % less and 10 % more; 0 where either could not be measured."""
+        swing = abs(self.more.saved_ms - self.less.saved_ms)
+        return 0.0 if math.isnan(swing) else swing
 
     @property
     def swing_micros_per_saved_ms(self) -> float:
@@ -280,7 +282,7 @@ def by_simulation(one: Simulated, here: Judged, judge: Callable[[Scenario], Judg
     change = float(CHANGE)
     shifts = []
     for factor in (1 - change, 1 + change):
-        value = min(one.high, one.value * factor)
+        value = max(one.low, min(one.high, one.value * factor))
         shifts.append(shown(judge(one.at(value)), value))
     return InputSensitivity(
         name=one.name,

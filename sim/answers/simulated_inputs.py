@@ -5,7 +5,6 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from sim.answers.sensitivity_inputs import key
-from sim.contract.figure import ACTIVE_REQUESTS
 from sim.contract.plan import FIXED_PLANS
 from sim.draws.drawing import is_deterministic
 from sim.plan.criteria import KEEP_SERIAL, MERGE
@@ -20,6 +19,7 @@ FACTORS_UP = (1.25, 1.6, 2.0, 3.0, 5.0, 10.0)
 SHARES_DOWN = (0.75, 0.5, 0.25, 0.0)
 BISECTIONS = 5
 LEAST_RATE_SHARE = 0.01
+ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +99,8 @@ def judged_scenario(
         decision, measured = result.decision, result.decision.measured
         saved_ms = math.nan if measured is None else measured.saved_ms
         extra = 0.0 if measured is None else measured.extra_cost_micros
-        active = max(1, round(result.plans[0].estimates[ACTIVE_REQUESTS].mean))
-        return Judged(decision.decision, saved_ms, extra / saved_ms if saved_ms > 0 else None, active)
+        price = extra / saved_ms if saved_ms > 0 else None
+        return Judged(decision.decision, saved_ms, price, result.plans[0].active_requests)
 
     return judge
 
@@ -130,7 +130,10 @@ def others(failures: Failures, cause: str) -> float:
 
 
 def rate_inputs(scenario: Scenario) -> Iterator[Simulated]:
-    """Yield the arrival rate of an open load."""
-    if isinstance(scenario.load, OpenLoad):
-        now, path = scenario.load.rate_per_s, key(scenario, "load.rate_per_s")
-        yield Simulated(scenario, "arrival rate", path, "per s", now, LEAST_RATE_SHARE * now, 10 * now)
+    """Yield the arrival rate of an open load, as low as still lets one request be expected."""
+    load = scenario.load
+    if isinstance(load, OpenLoad):
+        now, path = load.rate_per_s, key(scenario, "load.rate_per_s")
+        least = 0.0 if load.duration_s is None else (1 + ROUNDING) / load.duration_s
+        low = min(now, max(LEAST_RATE_SHARE * now, least))
+        yield Simulated(scenario, "arrival rate", path, "per s", now, low, 10 * now)

@@ -15,7 +15,7 @@ NOWHERE = "-"
 
 
 def decimal(value: float, decimals: int) -> str:
-    """Return a number with at most so many decimals."""
+    """Return a number with at most so many decimals; a blank where there is none."""
     return typed(trimmed(value, decimals))
 
 
@@ -119,6 +119,8 @@ def active_words(level: PolicyLevel) -> str:
 
 def above_words(period: PolicyPeriod) -> str:
     """Return how the policy stands against the better fixed plan."""
+    if math.isnan(period.above_better_share):
+        return NOWHERE
     text = f"{round_half_away(100 * period.above_better_share, 2):+.2f}"
     return f"{'0.00' if text in ('+0.00', '-0.00') else text} % ({period.better_fixed})"
 
@@ -126,5 +128,7 @@ def above_words(period: PolicyPeriod) -> str:
 def difference_words(result: PolicyResult, label: str) -> str:
     """Return by how much the policy is faster than a fixed plan over the whole load."""
     one = result.differences[label]
+    if math.isnan(one.mean):
+        return f"the policy cannot be held against always {label}: the difference is {one.reason}"
     which = "slower" if one.mean > 0 else "faster"
     return f"on average the policy is {size_of(one)} ms {which} than always {label}"

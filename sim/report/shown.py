@@ -6,10 +6,8 @@ from functools import partial
 
 from sim.contract.figure import FIGURES, Kind, figure_of
 from sim.report.content import Cell
-from sim.statistics.digits import decimals_of, fixed, plus_minus, trimmed
+from sim.statistics.digits import BLANK, decimals_of, fixed, plus_minus, trimmed
 from sim.statistics.interval import Difference, Estimate
-
-BLANK = "\N{EN DASH}"
 
 Show = Callable[[float], str]
 

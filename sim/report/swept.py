@@ -8,8 +8,9 @@ from sim.report.answers import page
 from sim.report.content import Block, Bullets, Cell, Mark, Paragraph, ReportContent, Section, table_of
 from sim.report.figures.heat_map import axis_words, can_be_drawn, heat_map, one_value, value_words
 from sim.report.figures.line_family import line_families
-from sim.report.shown import BLANK, VALUES, columns
+from sim.report.shown import VALUES, columns
 from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED
+from sim.statistics.digits import BLANK
 from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
 MOST_AXES_DRAWN = 2

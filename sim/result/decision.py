@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.figure import ACTIVE_REQUESTS, COST_PER_SUCCESS, MEAN_LATENCY, PREFIX_REUSE
+from sim.contract.figure import COST_PER_SUCCESS, MEAN_LATENCY, PREFIX_REUSE
 from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import is_deterministic
 from sim.draws.engine_input import evaluate
@@ -88,7 +88,7 @@ def judged(scenario: Scenario, serial: Values, other: Values) -> MeasuredDecisio
         scenario,
         serial[MEAN_LATENCY],
         other[MEAN_LATENCY],
-        max(0.0, extra_micros),
+        float(np.maximum(0.0, extra_micros)),  # not a number where it is unknown
         is_deterministic(scenario),
         prefix_reuse_ratio=mean(reuse) if reuse else None,
     )
@@ -107,7 +107,7 @@ def arithmetic_decisions(scenario: Scenario, plans: Sequence[PlanResult]) -> tup
     elif isinstance(load, StepsLoad) and load.is_closed:
         levels = sorted({step.active_requests for step in load.steps if step.active_requests})
     else:
-        levels = [max(1, round(plans[0].estimates[ACTIVE_REQUESTS].mean))]
+        levels = [plans[0].active_requests]
     called = scenario.called_providers
     return tuple(
         ArithmeticDecision(active, evaluate(scenario, usable_slots(called, active))) for active in levels

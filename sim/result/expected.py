@@ -1,5 +1,6 @@
 """What first principles and queueing theory say of a plan, to stand beside what was simulated."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -51,7 +52,8 @@ def expected(
     Parameters
     ----------
     active_mean, work_ms
-        The time-average of active requests, and the mean slot-time of a request, both as simulated.
+        The time-average of active requests, and the mean slot-time of a request, both as simulated; NaN
+        where a replication had no request.
     """
     return (*bounds(scenario, plan, active_mean, work_ms), *waits(scenario, plan))
 
@@ -61,8 +63,9 @@ def bounds(scenario: Scenario, plan: PlanChoice, active_mean: float, work_ms: fl
     slots = scenario.provider.concurrency
     alone = alone_ms(scenario, plan)
     yield Expected(MEAN_LATENCY, "at least", alone, "critical path and join, without waiting")
-    shared_ms = latency_bound_of_active(active_mean, work_ms, slots)
-    yield Expected(MEAN_LATENCY, "at least", shared_ms, "mean active requests x work / slots")
+    if not math.isnan(active_mean):
+        shared_ms = latency_bound_of_active(active_mean, work_ms, slots)
+        yield Expected(MEAN_LATENCY, "at least", shared_ms, "mean active requests x work / slots")
 
 
 def waits(scenario: Scenario, plan: PlanChoice) -> Iterator[Expected]:

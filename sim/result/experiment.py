@@ -1,5 +1,6 @@
 """A scenario's experiment: every plan over independent replications, with what they show."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -17,7 +18,7 @@ from sim.run.measure import Measured, measure
 from sim.run.simulation import simulate_once
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
-from sim.statistics.interval import precise_enough, replications_needed
+from sim.statistics.interval import Estimate, precise_enough, replications_needed
 
 # Below this many requests in all, starting worker processes takes longer than the runs.
 WORTH_WORKERS = 60_000
@@ -120,15 +121,21 @@ def _until_precise(scenario: Scenario, crew: "ScenarioCrew", count: int, precisi
         if all(precise_enough(figure, precision.relative) for figure in figures):
             return result.noted(f"{count} replications reach {_precision_words(precision)}")
         if count >= precision.most:
-            widest = max((figure.half_width or 0) / abs(figure.mean) for figure in figures if figure.mean)
-            return result.noted(
-                f"the cap of {precision.most} replications came before {_precision_words(precision)}: "
-                f"the widest reaches {100 * widest:.2g} %"
-            )
+            cap = f"the cap of {precision.most} replications came before {_precision_words(precision)}"
+            return result.noted(f"{cap}: {_reached_words(figures)}")
         needed = [
             replications_needed(plan.values[precision.figure], precision.relative) for plan in result.plans
         ]
         count = min(precision.most, max(count + 1, *(number or precision.most for number in needed)))
+
+
+def _reached_words(figures: Sequence[Estimate]) -> str:
+    """Return how precise the figures are, or why one of them is not there at all."""
+    missing = next((figure for figure in figures if math.isnan(figure.mean)), None)
+    if missing is not None:
+        return f"it is {missing.reason}"
+    widest = max((figure.half_width or 0) / abs(figure.mean) for figure in figures if figure.mean)
+    return f"the widest reaches {100 * widest:.2g} %"
 
 
 def _precision_words(precision: Precision) -> str:

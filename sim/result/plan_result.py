@@ -1,5 +1,6 @@
 """One plan over all replications: figures with their intervals, periods, workloads, theory and checks."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -20,6 +21,7 @@ from sim.scenario.model import PlanChoice
 from sim.scenario.profile import Period
 from sim.statistics.figures import Figures, Value, percentile_figures
 from sim.statistics.interval import Estimate, estimate
+from sim.statistics.percentile import NO_OBSERVATIONS, Missing
 from sim.statistics.stability import Stability
 from sim.units import NS_PER_MS, IntArray
 
@@ -84,6 +86,12 @@ class PlanResult:
         return self.plan.label
 
     @property
+    def active_requests(self) -> int:
+        """The mean number of active requests, whole and at least 1: with none at all a request is alone."""
+        mean = self.estimates[ACTIVE_REQUESTS].mean
+        return 1 if math.isnan(mean) else max(1, round(mean))
+
+    @property
     def runs(self) -> tuple[Run, ...]:
         """The runs that were kept; a large one that another process made is simulated again."""
         return tuple(kept.run for kept in self.kept)
@@ -116,20 +124,40 @@ def plan_result(
         workloads=workload_results([one.workloads for one in measured], deterministic),
         checks=reduce(add, (one.checks for one in measured)),
         kept=tuple(kept for _, kept in outcomes if kept is not None),
-        notes=tuple(dict.fromkeys(one.note for one in measured if one.note)),
+        notes=(*without_requests(measured), *dict.fromkeys(one.note for one in measured if one.note)),
     )
 
 
+def without_requests(measured: Sequence[Measured]) -> list[str]:
+    """Return what to say of replications in which a plan, or one of several workloads, had no request."""
+    counts = {"no request arrived": sum(one.requests == 0 for one in measured)}
+    for parts in zip(*(one.workloads for one in measured), strict=True):
+        counts[f"no request of {parts[0].name} arrived"] = sum(part.requests == 0 for part in parts)
+    of_all = f" of {len(measured)} replications"
+    return [
+        f"{what} in {count}{of_all}" if count < len(measured) else what
+        for what, count in counts.items()
+        if count
+    ]
+
+
 def active_and_work(measured: Sequence[Measured]) -> tuple[float, float]:
-    """Return the time-average of active requests and the mean slot-time of a request (ms), as simulated."""
+    """Return the time-average of active requests and the mean slot-time of a request (ms), as simulated.
+
+    The average is NaN where a replication had no request.
+    """
     active = float(np.mean([float(one.figures[ACTIVE_REQUESTS]) for one in measured]))
     requests = sum(one.requests for one in measured)
     return active, sum(one.work_ns for one in measured) / max(1, requests) / NS_PER_MS
 
 
 def over_replications(rows: Sequence[Figures], deterministic: bool) -> tuple[Values, dict[str, Estimate]]:
-    """Return each figure's values over the replications, and their mean with its interval."""
-    values = {name: tuple(row[name] for row in rows) for name in rows[0]}
+    """Return each figure's values over the replications, and their mean with its interval.
+
+    A replication without a figure had nothing to observe.
+    """
+    names = dict.fromkeys(name for row in rows for name in row)
+    values = {name: tuple(row.get(name, Missing(NO_OBSERVATIONS)) for row in rows) for name in names}
     return values, {name: estimate(each, deterministic=deterministic) for name, each in values.items()}
 
 

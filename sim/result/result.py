@@ -1,5 +1,6 @@
 """What an experiment shows: its plans beside each other, the decision, the SLO, and the tables."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, reduce
@@ -104,7 +105,10 @@ class Result:
         }
 
     def __repr__(self) -> str:
-        figures = ", ".join(f"{plan.label} {plan.estimates[MEAN_LATENCY].mean:.1f} ms" for plan in self.plans)
+        means = [(plan.label, plan.estimates[MEAN_LATENCY].mean) for plan in self.plans]
+        figures = ", ".join(
+            f"{label} unknown" if math.isnan(mean) else f"{label} {mean:.1f} ms" for label, mean in means
+        )
         return f"<Result of {self.scenario.name}: mean latency {figures}; {self.decision.reason}>"
 
 

@@ -118,7 +118,7 @@ def measured_summary(measured: MeasuredDecision | None) -> dict[str, Any] | None
         "saved_ms": plain(measured.saved_ms),
         "saved_half_width_ms": plain(measured.difference.half_width),
         "parallel_minus_serial_ms": difference_summary(measured.difference),
-        "extra_cost_micros": measured.extra_cost_micros,
+        "extra_cost_micros": plain(measured.extra_cost_micros),
         "criteria": criteria_summary(measured.verdict),
         **reuse_summary(measured.verdict),
         "flips_at_saved_ms": measured.flips_at_saved_ms,

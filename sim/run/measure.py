@@ -68,11 +68,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class MeasuredWorkload:
-    """Figures of one of several workloads: `latency_ns` is int64[delivered], in order of arrival."""
+    """Figures of one of several workloads: `latency_ns` is int64[delivered], in order of arrival.
+
+    `requests` is how many it had, those that the warm-up left out too.
+    """
 
     name: str
     figures: Figures
     latency_ns: IntArray
+    requests: int
 
 
 @dataclass(frozen=True)
@@ -131,7 +135,7 @@ def warmup_rule(scenario: Scenario) -> WarmupRule:
 def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
     """Return how many requests to leave out at the start, and a note where that is in doubt."""
     warmup = warmup_rule(scenario)
-    if warmup == "none":
+    if warmup == "none" or out.requests == 0:
         return 0, None
     if isinstance(warmup, WarmupCut):
         if warmup.time_s is not None:
@@ -203,7 +207,12 @@ def measure_workloads(
             named.SLOT_SHARE: slot_share(run, index),
         }
         measured.append(
-            MeasuredWorkload(part.part_name, figures, run.out.latency_ns[mine & accounts.delivered])
+            MeasuredWorkload(
+                part.part_name,
+                figures,
+                run.out.latency_ns[mine & accounts.delivered],
+                int((accounts.workload == index).sum()),
+            )
         )
     return tuple(measured)
 

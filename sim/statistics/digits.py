@@ -4,12 +4,14 @@ import math
 
 from sim.units import round_half_away
 
-MINUS = "\N{MINUS SIGN}"
+MINUS, BLANK = "\N{MINUS SIGN}", "\N{EN DASH}"
 MOST_DECIMALS = 6
 
 
 def fixed(value: float, decimals: int) -> str:
-    """Return a number with so many decimals, halves away from zero."""
+    """Return a number with so many decimals, halves away from zero; a blank where there is none."""
+    if math.isnan(value):
+        return BLANK
     if math.isinf(value):
         return "∞" if value > 0 else f"{MINUS}∞"
     text = f"{round_half_away(abs(value), decimals):,.{decimals}f}"
@@ -39,4 +41,4 @@ def plus_minus(mean: float, half_width: float | None, decimals: int) -> str:
 
 def typed(text: str) -> str:
     """Return such a text as the terminal has it: with the minus of a keyboard."""
-    return text.replace(MINUS, "-")
+    return text.replace(MINUS, "-").replace(BLANK, "-")

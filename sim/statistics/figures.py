@@ -1,7 +1,7 @@
 """Figures by name: numbers, or why there is none."""
 
 from sim.contract.figure import PERCENTILES
-from sim.statistics.percentile import Missing, percentiles_ns
+from sim.statistics.percentile import NO_OBSERVATIONS, Missing, percentiles_ns
 from sim.units import NS_PER_MS, IntArray, ns_to_ms, sum_exact
 
 Value = float | Missing
@@ -13,7 +13,7 @@ def time_figures(name: str, times_ns: IntArray) -> Figures:
     return {
         f"{name}_mean": ratio(sum_exact(times_ns), len(times_ns) * NS_PER_MS),
         **percentile_figures(name, times_ns),
-        f"{name}_max": ns_to_ms(int(times_ns.max())) if len(times_ns) else Missing("no observations"),
+        f"{name}_max": ns_to_ms(int(times_ns.max())) if len(times_ns) else Missing(NO_OBSERVATIONS),
     }
 
 
@@ -28,4 +28,4 @@ def percentile_figures(name: str, times_ns: IntArray) -> Figures:
 
 def ratio(part: float, whole: float) -> Value:
     """Return part / whole, missing where there is nothing to divide by."""
-    return part / whole if whole else Missing("no observations")
+    return part / whole if whole else Missing(NO_OBSERVATIONS)

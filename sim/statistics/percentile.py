@@ -11,6 +11,7 @@ from sim.errors import ArgumentError
 from sim.units import IntArray, Number, exact
 
 MIN_OBSERVATIONS_BEYOND = 10
+NO_OBSERVATIONS = "no observations"
 
 Level = str | Number
 
@@ -67,7 +68,7 @@ def observations_needed(level: Level) -> int:
 
 def _shown_rank(count: int, level: Fraction) -> int | Missing:
     if count == 0:
-        return Missing("no observations")
+        return Missing(NO_OBSERVATIONS)
     rank = math.ceil(level * count)
     if count - rank >= MIN_OBSERVATIONS_BEYOND:
         return rank

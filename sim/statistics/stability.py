@@ -53,6 +53,8 @@ def backlog(
 ) -> Backlog:
     """Return how active requests went from `start_ns` to `end_ns`, by default from first to last arrival.
 
+    Without requests and without a period nothing went on, at no time.
+
     Parameters
     ----------
     arrivals_ns, completions_ns : int64 arrays, shape (n,), in any order
@@ -62,12 +64,11 @@ def backlog(
     Raises
     ------
     ArgumentError
-        There are no requests and no period is given, or the period ends before it starts.
+        The period ends before it starts.
     """
-    if len(arrivals_ns) == 0 and (start_ns is None or end_ns is None):
-        raise ArgumentError("arrivals_ns", "must have at least one request", [])
-    start = int(arrivals_ns.min()) if start_ns is None else start_ns
-    end = int(arrivals_ns.max()) if end_ns is None else end_ns
+    last = int(arrivals_ns.max(initial=0))
+    start = int(arrivals_ns.min(initial=last)) if start_ns is None else start_ns
+    end = last if end_ns is None else end_ns
     if end < start:
         raise ArgumentError("end_ns", f"must be >= start_ns, {start}", end)
 

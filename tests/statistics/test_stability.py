@@ -151,8 +151,8 @@ def test_a_closed_load_is_never_overloaded() -> None:
 def test_bad_arguments_are_refused() -> None:
     nothing = np.array([], dtype=np.int64)
     with pytest.raises(ArgumentError) as refusal:
-        backlog(nothing, nothing)
-    assert str(refusal.value) == "arrivals_ns must have at least one request (got [])"
+        backlog(nothing, nothing, end_ns=-1)
+    assert str(refusal.value) == "end_ns must be >= start_ns, 0 (got -1)"
     with pytest.raises(ArgumentError) as refusal:
         backlog(nothing, nothing, start_ns=5, end_ns=4)
     assert str(refusal.value) == "end_ns must be >= start_ns, 5 (got 4)"

@@ -4,9 +4,8 @@ from sim.answers.sensitivity import InputSensitivity, Sensitivity, Shift
 from sim.answers.words import flips_words, in_unit, verdict_now
 from sim.report.content import Bullets, Cell, Section, table_of
 from sim.report.figures.tornado import tornado
-from sim.report.shown import BLANK
 from sim.report.words import decision_cell
-from sim.statistics.digits import trimmed
+from sim.statistics.digits import BLANK, trimmed
 
 HEADINGS = ("Input", "Now", "Verdict flips at", "As fast as serial at", "Basis", "Key")
 TORNADO_HEADINGS = (

@@ -11,13 +11,13 @@ from sim.plan.cost import carriers
 from sim.plan.criteria import Criterion
 from sim.report.content import Block, Cell, Paragraph, Section, Table, table_of
 from sim.report.figures.price import Priced, price_figure
-from sim.report.shown import BLANK, Show, missing, ms
+from sim.report.shown import Show, missing, ms
 from sim.report.words import decision_cell
 from sim.result.decision import ArithmeticDecision
 from sim.result.measured_decision import MeasuredDecision
 from sim.result.plan_result import PeriodResult, PlanResult, WorkloadResult
 from sim.result.result import Result
-from sim.statistics.digits import fixed, plus_minus, trimmed
+from sim.statistics.digits import BLANK, fixed, plus_minus, trimmed
 
 Measured = PlanResult | PeriodResult | WorkloadResult
 NOT_DELIVERED = "no request was delivered in some replication"

@@ -5,9 +5,9 @@ import math
 from sim.answers.comparison import Comparison, PlanDifference
 from sim.contract.figure import FIGURES
 from sim.report.content import Cell, Paragraph, Section, Table, table_of
-from sim.report.shown import BLANK, Show, missing, ms
+from sim.report.shown import Show, missing, ms
 from sim.report.words import CHEAPER, OVERLOADED
-from sim.statistics.digits import MINUS, decimals_of, fixed, plus_minus, trimmed
+from sim.statistics.digits import BLANK, MINUS, decimals_of, fixed, plus_minus, trimmed
 from sim.statistics.interval import Difference
 
 HEADINGS = ("Scenario", "Compared", "Figure", "Difference", "95 % interval", "In words", "Variance reduction")

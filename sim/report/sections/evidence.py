@@ -3,13 +3,13 @@
 from sim.answers.comparison import Comparison
 from sim.contract.figure import FIGURES
 from sim.report.content import Cell, Mark, Paragraph, Section, table_of
-from sim.report.shown import BLANK, estimate_cell, ms
+from sim.report.shown import estimate_cell, ms
 from sim.report.words import plan_cell
 from sim.result.expected import Expected
 from sim.result.objective import MET, MISSED, SloVerdict
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
-from sim.statistics.digits import fixed, trimmed
+from sim.statistics.digits import BLANK, fixed, trimmed
 from sim.units import NS_PER_S
 
 THEORY_HEADINGS = (

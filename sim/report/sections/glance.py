@@ -5,10 +5,11 @@ from sim.contract.figure import COST_PER_SUCCESS, MEAN_LATENCY, P95_LATENCY, UTI
 from sim.report.content import Cell, Paragraph, Section, table_of
 from sim.report.figures.mean_latency import mean_latency
 from sim.report.sections.decision import price_drawing
-from sim.report.shown import BLANK, columns, figure_cells
+from sim.report.shown import columns, figure_cells
 from sim.report.words import decision_cell, delivered_cell, delivered_share, plan_cell
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
+from sim.statistics.digits import BLANK
 
 TIMES, MEANS = (MEAN_LATENCY, P95_LATENCY), (COST_PER_SUCCESS, UTILISATION)
 

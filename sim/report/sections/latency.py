@@ -47,7 +47,7 @@ PERCENTILE_WORDS = (
 def latency(comparison: Comparison, names: Sequence[str]) -> Section:
     """Return a table and the distributions of each scenario; `names` begin the files of its figures."""
     pairs = zip(comparison.results, names, strict=True)
-    distributions = [latency_distribution(result, name) for result, name in pairs]
+    distributions = [latency_distribution(result, name) for result, name in pairs if has_latencies(result)]
     tables = [figures_table(result) for result in comparison.results]
     tables += [workloads_table(result) for result in comparison.results if result.plans[0].workloads]
     some_fail = not all(all_delivered(result) for result in comparison.results)
@@ -56,6 +56,11 @@ def latency(comparison: Comparison, names: Sequence[str]) -> Section:
     wide = any(table.is_wide for table in tables)
     ending: tuple[Block, ...] = (words, *tables) if wide else (*tables, words)
     return Section("latency", "Latency", (*distributions, *ending))
+
+
+def has_latencies(result: Result) -> bool:
+    """Return whether any request was delivered after warm-up, under any plan."""
+    return any(len(latency_ns) for plan in result.plans for latency_ns in plan.latency_ns)
 
 
 def all_delivered(result: Result) -> bool:

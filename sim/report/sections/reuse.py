@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from sim.answers.comparison import Comparison
 from sim.contract.figure import COST_PER_SUCCESS, FIGURES, PREFIX_REUSE
 from sim.report.content import Cell, Paragraph, Section, table_of
-from sim.report.shown import BLANK, figure_cells, missing
+from sim.report.shown import figure_cells, missing
 from sim.report.words import plan_cell, setting_words
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
-from sim.statistics.digits import fixed
+from sim.statistics.digits import BLANK, fixed
 
 HEADINGS = (
     "Scenario",

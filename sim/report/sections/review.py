@@ -1,5 +1,6 @@
 """Human review after the answer: how long it takes, and whether the reviewers keep up."""
 
+import math
 from collections.abc import Sequence
 
 from sim.answers.comparison import Comparison
@@ -60,7 +61,8 @@ def row(result: Result, plan: PlanResult, part: Scenario, index: int) -> tuple[C
     figures = plan.workloads[index].estimates if plan.workloads else plan.estimates
     reviewers = part.workflow.follow_up.reviewers if part.workflow.follow_up else 0
     needed = figures[named.REVIEWERS_NEEDED]
-    grows = needed.mean > reviewers
+    backlog = Cell("grows", "bad") if needed.mean > reviewers else Cell("keeps up", "good")
+    is_unknown = math.isnan(needed.mean)
     return (
         Cell(result.scenario.name),
         Cell(part.part_name),
@@ -68,9 +70,9 @@ def row(result: Result, plan: PlanResult, part: Scenario, index: int) -> tuple[C
         minutes_cell(figures[named.MEAN_FOLLOW_UP]),
         minutes_cell(figures[named.P95_FOLLOW_UP]),
         *figure_cells(figures, (named.BACKLOG_AT_HALF, named.BACKLOG_AT_END)),
-        Cell(trimmed(needed.mean)),
+        missing(needed.reason) if is_unknown else Cell(trimmed(needed.mean)),
         Cell(f"{reviewers:,}"),
-        Cell("grows", "bad") if grows else Cell("keeps up", "good"),
+        missing(needed.reason) if is_unknown else backlog,
     )
 
 

@@ -12,9 +12,9 @@ from sim.answers.words import (
 from sim.contract.figure import FIGURES
 from sim.report.content import Bullets, Cell, Mark, Section, table_of
 from sim.report.figures.size_curve import size_curve
-from sim.report.shown import BLANK, estimate_cell
+from sim.report.shown import estimate_cell
 from sim.result.objective import MET, MISSED
-from sim.statistics.digits import trimmed
+from sim.statistics.digits import BLANK, trimmed
 
 MARKS: dict[str, Mark] = {MET: "good", MISSED: "bad"}
 

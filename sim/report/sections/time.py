@@ -21,17 +21,25 @@ SPILL_WORDS = (
     "start is what the period before spills over into this one: requests that arrived earlier and are not "
     "complete yet."
 )
+NOT_DRAWN = "The first replication of {} made no call under some plan: there is nothing to draw."
 
 
 def time(comparison: Comparison, names: Sequence[str]) -> Section:
     """Return drawings over time, the periods, and what was left out at the start."""
     pairs = list(zip(comparison.results, names, strict=True))
-    figures = [draw(result, name) for result, name in pairs for draw in (gantt, over_time)]
-    figures += [warm_up(result, name) for result, name in pairs if shows_warm_up(result)]
-    sentences = Bullets(tuple(warm_up_sentence(result) for result in comparison.results))
+    drawn = [(result, name) for result, name in pairs if made_calls(result)]
+    figures = [draw(result, name) for result, name in drawn for draw in (gantt, over_time)]
+    figures += [warm_up(result, name) for result, name in drawn if shows_warm_up(result)]
+    idle = [NOT_DRAWN.format(result.scenario.name) for result, _ in pairs if not made_calls(result)]
+    sentences = Bullets((*idle, *(warm_up_sentence(result) for result in comparison.results)))
     periods = [periods_table(result) for result in comparison.results if result.plans[0].periods]
     spill = (Paragraph(SPILL_WORDS),) if periods else ()
     return Section("time", "Over time", (*figures, sentences, *periods, *spill))
+
+
+def made_calls(result: Result) -> bool:
+    """Return whether the first replication of every plan made calls, so that there is something to draw."""
+    return all(plan.first_run.out.called.any() for plan in result.plans)
 
 
 def shows_warm_up(result: Result) -> bool:
