@@ -57,7 +57,7 @@ class Tries:
     @property
     def failed(self) -> BoolArray:
         """bool[attempts]: whether it ended by itself and without an answer."""
-        return (self.outcome != OK) & (self.outcome != CANCELLED)
+        return np.asarray((self.outcome != OK) & (self.outcome != CANCELLED))
 
     @property
     def given_up(self) -> BoolArray:
