@@ -12,6 +12,7 @@ from sim.check.replay import check_isolated_replay
 from sim.check.report import COMPILED, READABLE, CheckReport, check_of
 from sim.check.shared_grants import walk_provider
 from sim.check.shared_joins import join_rules
+from sim.check.shared_made import made_rules
 from sim.check.shared_plans import wrong_plans
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
 from sim.check.timeline import Timeline
@@ -63,6 +64,7 @@ def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> Check
         raise shared_violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
     run_by = check_grants(given, out, line)
     check_rules(out, join_rules(given, out))
+    check_rules(out, made_rules(given, out))
     exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
     replays = [replay_alone(workload, run) for workload in given.workloads]
     return CheckReport(

@@ -8,19 +8,15 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from sim.check import shared_kernels as kernels
+from sim.check.first_tokens import first_tokens_ns
 from sim.check.shared_kernels import Walk
 from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, uses_weight
 from sim.contract.limit import UNITS
 from sim.contract.run import (
-    NEVER_NS,
     NO_SLOT,
-    OK,
-    RATE_LIMITED,
     REJECTED,
-    TIMED_OUT,
     Attempts,
     ProviderInput,
     RateLimit,
@@ -248,28 +244,5 @@ def row_extras(given: SharedInput, out: SharedOutput, rules: ProviderInput, atte
             extras[kernels.TOKENS_OUT, mine] = one.tokens.output[position, call]
             if rules.cache:
                 first_ns = first_tokens_ns(one, position, call, attempts.attempt[mine])
-                extras[kernels.READABLE_AFTER, mine] = first_ns
+                extras[kernels.READABLE_AFTER, mine] = np.minimum(first_ns, NEVER)
     return extras
-
-
-def first_tokens_ns(
-    one: WorkloadInput, position: IntArray, call: IntArray, attempt: IntArray
-) -> npt.NDArray[np.int64]:
-    """Return the time from each attempt's start to its first token; NEVER where there is none.
-
-    A whole answer is not shorter; an attempt that fails before has none, nor has one that is turned away.
-    """
-    assert one.tokens is not None
-    drawn_ns, lasts_ns = one.tokens.first_token_ns[position, call], one.service_ns[position, call]
-    succeeds, answers = np.ones((2, len(call)), dtype=np.bool_)
-    faults = one.faults
-    if faults is not None:
-        timeout_ns = np.array([NEVER_NS if limit_ns is None else limit_ns for limit_ns in faults.timeout_ns])
-        tried_ns, ends = faults.service_ns[position, call, attempt], faults.outcome[position, call, attempt]
-        is_join = call >= one.branches
-        in_time = (ends != TIMED_OUT) & (tried_ns <= timeout_ns[call])
-        lasts_ns = np.where(is_join, lasts_ns, np.where(in_time, tried_ns, timeout_ns[call]))
-        succeeds = is_join | ((ends == OK) & in_time)
-        answers = is_join | (ends != RATE_LIMITED) | ~in_time
-    first_ns = np.where(succeeds, np.minimum(drawn_ns, lasts_ns), drawn_ns)
-    return np.where(answers & (first_ns <= lasts_ns), first_ns, NEVER)
