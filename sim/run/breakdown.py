@@ -281,11 +281,18 @@ def overlaps(start_ns: IntArray, finish_ns: IntArray, period: tuple[int, int]) -
     return (start_ns <= period[1]) & (finish_ns >= period[0])
 
 
+Stretch = tuple[Leg, int, int]
+"""An attempt, until when it counts, and as which part of the latency."""
+
+
 class Way:
     """One request's way from its answer back to its arrival."""
 
     def __init__(self, legs: Sequence[Leg], arrival_ns: int, waits: Sequence[ProviderWaits]) -> None:
         self.legs = {(leg.call, leg.attempt): leg for leg in legs}
+        self.ended_at: defaultdict[int, list[Leg]] = defaultdict(list)
+        for leg in self.legs.values():
+            self.ended_at[leg.finish_ns].append(leg)
         self.arrival_ns = arrival_ns
         self.waits = waits
         self.spent = [0] * len(PARTS)
@@ -295,31 +302,32 @@ class Way:
         """Return the time spent on each part, ns."""
         if (join_call, 0) in self.legs:
             last = max((leg for (call, _), leg in self.legs.items() if call == join_call), key=_finish)
-            self.through(last, completion_ns, JOIN)
+            stretch = self.through(last, completion_ns, JOIN)
         else:
             self.spent[JOIN] += completion_ns - join_start_ns
-            self.before(join_start_ns)
+            stretch = self.before(join_start_ns)
+        while stretch is not None:
+            stretch = self.through(*stretch)
         return self.spent
 
-    def before(self, time_ns: int) -> None:
-        """Account for the time before something became ready at `time_ns`."""
+    def before(self, time_ns: int) -> Stretch | None:
+        """Return the stretch that ended when something became ready at `time_ns`; None at the arrival."""
         if time_ns == self.arrival_ns:
-            return
+            return None
         # An attempt turned away at once has no length, so that its end may be its own beginning.
-        ended = [leg for leg in self.legs.values() if leg.finish_ns == time_ns and leg not in self.passed]
+        ended = [leg for leg in self.ended_at[time_ns] if leg not in self.passed]
         if ended:
             leg = max(ended, key=lambda leg: (leg.ok, leg.ready_ns < time_ns, leg.start_ns))
             # Of an attempt and its hedge that succeed at one instant, the hedge was not needed.
             same = [one for one in ended if one.call == leg.call and one.ok]
             leg = min(same, key=_attempt, default=leg)
-            self.through(leg, time_ns, SERVICE if leg.ok else LOST_ATTEMPTS)
-            return
+            return leg, time_ns, SERVICE if leg.ok else LOST_ATTEMPTS
         # Nothing ended then: what became ready waited for the first token of a call that was running.
         running = [leg for leg in self.legs.values() if leg.start_ns <= time_ns < leg.finish_ns]
-        self.through(min(running, key=lambda leg: (leg.ready_ns, leg.call)), time_ns, SERVICE)
+        return min(running, key=lambda leg: (leg.ready_ns, leg.call)), time_ns, SERVICE
 
-    def through(self, leg: Leg, until_ns: int, part: int) -> None:
-        """Account for an attempt up to a time, for its wait, and for what was before it."""
+    def through(self, leg: Leg, until_ns: int, part: int) -> Stretch | None:
+        """Account for an attempt up to a time and for its wait; return the stretch before it."""
         self.passed.add(leg)
         self.spent[part] += until_ns - leg.start_ns
         wait = self.waits[leg.provider]
@@ -327,17 +335,15 @@ class Way:
         self.spent[SLOTS_BUSY] += full_ns
         self.spent[wait.beside_free] += beside_free_ns
         if leg.attempt == 0:
-            self.before(leg.ready_ns)
-            return
+            return self.before(leg.ready_ns)
         earlier = [self.legs[leg.call, attempt] for attempt in range(leg.attempt)]
         failed = [one for one in earlier if one.finish_ns <= leg.ready_ns]
         if failed:
             last = max(failed, key=lambda one: one.finish_ns)
             self.spent[PAUSES] += leg.ready_ns - last.finish_ns
-            self.through(last, last.finish_ns, LOST_ATTEMPTS)
-        else:
-            # A hedge: it joined an attempt that was still running.
-            self.through(earlier[0], leg.ready_ns, PAUSES)
+            return last, last.finish_ns, LOST_ATTEMPTS
+        # A hedge: it joined an attempt that was still running.
+        return earlier[0], leg.ready_ns, PAUSES
 
 
 def _finish(leg: Leg) -> int:

@@ -176,11 +176,14 @@ class ForkJoin:
 
     def lose(self, request: Request, index: int) -> None:
         """Give a branch up, and with it every branch that depends on it."""
+        lost = [index]
         request.state[index] = LOST
-        request.unresolved -= 1
-        for dependent in request.workload.parallel.dependents[index]:
-            if request.state[dependent] == PENDING:
-                self.lose(request, dependent)
+        for branch in lost:
+            request.unresolved -= 1
+            for dependent in request.workload.parallel.dependents[branch]:
+                if request.state[dependent] == PENDING:
+                    request.state[dependent] = LOST
+                    lost.append(dependent)
 
     def go_on(self, request: Request, index: int) -> None:
         """Go on after a branch is done or lost: fail, join, or make the calls that waited for it."""
@@ -195,13 +198,15 @@ class ForkJoin:
 
     def unblock_dependents(self, request: Request, index: int) -> None:
         """Make the calls for which this was the last one before them; a lost one is passed over."""
-        for dependent in request.graph.dependents[index]:
-            request.blockers[dependent] -= 1
-            if request.blockers[dependent] == 0:
-                if request.state[dependent] == LOST:
-                    self.unblock_dependents(request, dependent)
-                else:
-                    self.make(request, dependent)
+        passed = [index]
+        for branch in passed:
+            for dependent in request.graph.dependents[branch]:
+                request.blockers[dependent] -= 1
+                if request.blockers[dependent] == 0:
+                    if request.state[dependent] == LOST:
+                        passed.append(dependent)
+                    else:
+                        self.make(request, dependent)
 
     def is_hopeless(self, request: Request) -> bool:
         """Return whether the join can never be, or would have nothing to join."""
