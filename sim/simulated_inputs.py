@@ -10,7 +10,6 @@ from sim.experiment import simulate
 from sim.scenario import Scenario
 from sim.scenario.failures import CAUSES, Failures
 from sim.scenario.load import OpenLoad
-from sim.sensitivity_inputs import key
 from sim.workload import is_deterministic
 
 LEAST_REPLICATIONS = 5
@@ -120,7 +119,7 @@ def failure_inputs(scenario: Scenario) -> Iterator[Simulated]:
             assert failures is not None
             now = getattr(failures, cause)
             if now > 0:
-                where = key(scenario, f"{path}.failures.{cause}")
+                where = scenario.key_path(f"{path}.failures.{cause}")
                 name = f"failure rate, {cause.replace('_', ' ')}"
                 yield Simulated(scenario, name, where, "%", now, 0.0, 1 - others(failures, cause))
 
@@ -133,5 +132,5 @@ def others(failures: Failures, cause: str) -> float:
 def rate_inputs(scenario: Scenario) -> Iterator[Simulated]:
     """Yield the arrival rate of an open load."""
     if isinstance(scenario.load, OpenLoad):
-        now, path = scenario.load.rate_per_s, key(scenario, "load.rate_per_s")
+        now, path = scenario.load.rate_per_s, scenario.key_path("load.rate_per_s")
         yield Simulated(scenario, "arrival rate", path, "per s", now, LEAST_RATE_SHARE * now, 10 * now)

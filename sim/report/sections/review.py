@@ -1,5 +1,6 @@
 """Human review after the answer: how long it takes, and whether the reviewers keep up."""
 
+import math
 from collections.abc import Sequence
 
 from sim.comparison import Comparison
@@ -58,7 +59,8 @@ def row(result: Result, plan: PlanResult, part: Scenario, index: int) -> tuple[C
     figures = plan.workloads[index].estimates if plan.workloads else plan.estimates
     reviewers = part.workflow.follow_up.reviewers if part.workflow.follow_up else 0
     needed = figures["follow_up_reviewers_needed"]
-    grows = needed.mean > reviewers
+    keeps_up = Cell("grows", "bad") if needed.mean > reviewers else Cell("keeps up", "good")
+    is_known = not math.isnan(needed.mean)
     return (
         Cell(result.scenario.name),
         Cell(part.part_name),
@@ -67,9 +69,9 @@ def row(result: Result, plan: PlanResult, part: Scenario, index: int) -> tuple[C
         minutes_cell(figures["follow_up_ms_p95"]),
         number_estimate(figures["follow_up_backlog_at_half"]),
         number_estimate(figures["follow_up_backlog_at_end"]),
-        Cell(trimmed(needed.mean)),
+        Cell(trimmed(needed.mean)) if is_known else missing(needed.reason),
         Cell(f"{reviewers:,}"),
-        Cell("grows", "bad") if grows else Cell("keeps up", "good"),
+        keeps_up if is_known else missing(needed.reason),
     )
 
 
