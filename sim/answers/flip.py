@@ -15,6 +15,7 @@ from sim.contract.plan import PARALLEL, SERIAL, USUAL_PLANS
 from sim.draws.drawing import expected_requests
 from sim.draws.engine_input import evaluate
 from sim.engine import Progress, select_engine
+from sim.errors import ArgumentError
 from sim.plan.criteria import MERGE, MarginalGain, marginal_gains
 from sim.result.experiment import simulate
 from sim.result.measured_decision import UNDECIDED
@@ -250,9 +251,18 @@ class LevelCrew(Crew):
 def at_level(  # noqa: PLR0917  one argument for each thing that is varied
     scenario: Scenario, level: str, value: float, allocation: str, requests_per_user: int, requests: int
 ) -> Scenario:
-    """Return the scenario at one level of load under one allocation, with the three plans."""
+    """Return the scenario at one level of load under one allocation, with the three plans.
+
+    Raises
+    ------
+    ArgumentError
+        It has several workloads: there is no one load that varies.
+    """
+    if len(scenario.parts) > 1:
+        raise ArgumentError("workloads", "must be one: it is its load that varies", len(scenario.parts))
     if level == "active_requests":
-        think = scenario.to_dict()["load"].get("think_time_ms", 0)
+        stated = scenario.to_dict()
+        think = stated.get("workloads", [stated])[0]["load"].get("think_time_ms", 0)
         count = requests_per_user * int(value)
         load = {"kind": "closed", "active_requests": int(value), "think_time_ms": think, "requests": count}
     else:
@@ -260,13 +270,21 @@ def at_level(  # noqa: PLR0917  one argument for each thing that is varied
         load = {"kind": "open", "arrivals": "poisson", "rate_per_s": float(value), "requests": count}
     return scenario.replace(
         {
-            "provider.allocation": allocation,
-            "load": load,
+            **allocated(scenario, allocation),
+            scenario.key_path("load"): load,
             "plans": list(USUAL_PLANS),
             "experiment.warmup": {"count": count // WARMUP_SHARE},
-            "slo": None,
+            scenario.key_path("slo"): None,
         }
     )
+
+
+def allocated(scenario: Scenario, allocation: str) -> dict[str, Any]:
+    """Return the changes that give the slots of every provider to whom an allocation says."""
+    providers = scenario.to_dict().get("providers")
+    if providers is None:
+        return {"provider.allocation": allocation}
+    return {"providers": {name: {**one, "allocation": allocation} for name, one in providers.items()}}
 
 
 def simulate_level(variant: tuple[str, float, Scenario, str]) -> Level:
@@ -313,7 +331,7 @@ def find_flip(scenario: Scenario, merge_at: int, keep_at: int, engine: str = "au
     """
     while abs(keep_at - merge_at) > 1:
         middle = (merge_at + keep_at) // 2
-        between = scenario.replace({"load.active_requests": middle})
+        between = scenario.replace({scenario.key_path("load.active_requests"): middle})
         decision = simulate(between, workers=1, engine=engine).decision.decision
         if decision == UNDECIDED:
             return None

@@ -12,7 +12,6 @@ from sim.plan.share import CalledProvider, usable_slots
 from sim.scenario import Scenario
 from sim.scenario.base import MAX_COUNT, MAX_MS
 from sim.scenario.load import ClosedLoad
-from sim.scenario.source import WORKLOAD_KEYS
 from sim.units import NS_PER_MS, Number, exact
 
 NANOSECOND = Fraction(1, NS_PER_MS)
@@ -98,12 +97,6 @@ def arithmetic_inputs(scenario: Scenario, active: int) -> list[Input]:
     ]
 
 
-def key(scenario: Scenario, path: str) -> str:
-    """Return a key path within the file, where several workloads have keys of their own."""
-    several = len(scenario.parts) > 1 and path.split(".", maxsplit=1)[0] in WORKLOAD_KEYS
-    return f"workloads[{scenario.part_index}].{path}" if several else path
-
-
 def join_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
     """Yield the join, and its growth where there are branches enough for it to grow."""
     growth_ms, most = exact(scenario.workflow.join_growth_ms), Fraction(MAX_MS)
@@ -112,7 +105,7 @@ def join_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
     def with_join(value_ms: Fraction) -> Setting:
         return replace(setting, plan=replace(setting.plan, join_overhead_ms=value_ms + growth_ms))
 
-    path = key(scenario, "workflow.join_overhead_ms")
+    path = scenario.key_path("workflow.join_overhead_ms")
     yield Input("join overhead", path, "ms", base_ms, Fraction(0), most, NANOSECOND, with_join)
     further = len(setting.plan.branches) - 2
     if further < 1:
@@ -121,7 +114,7 @@ def join_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
     def with_growth(value_ms: Fraction) -> Setting:
         return replace(setting, plan=replace(setting.plan, join_overhead_ms=base_ms + value_ms * further))
 
-    path = key(scenario, "workflow.join_growth_ms_per_branch")
+    path = scenario.key_path("workflow.join_growth_ms_per_branch")
     now = exact(scenario.workflow.join_growth_ms_per_branch)
     yield Input(
         "growth of the join per branch",
@@ -145,7 +138,7 @@ def branch_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
         branch = branches[place]
         yield Input(
             f"{'longest branch' if rank == 0 else 'branch'} {branch.id}",
-            key(scenario, f"workflow.branches[{place}].duration_ms"),
+            scenario.key_path(f"workflow.branches[{place}].duration_ms"),
             "ms",
             exact(branch.duration_ms),
             ONE,
@@ -177,7 +170,7 @@ def context_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
     ):
         yield Input(
             name,
-            key(scenario, f"workflow.shared_context.{word}"),
+            scenario.key_path(f"workflow.shared_context.{word}"),
             unit,
             exact(getattr(plan, field)),
             Fraction(0),
@@ -223,7 +216,7 @@ def criteria_inputs(setting: Setting) -> Iterator[Input]:
 
 def load_inputs(scenario: Scenario, setting: Setting) -> Iterator[Input]:
     """Yield active requests and slots."""
-    path = key(scenario, "load.active_requests") if isinstance(scenario.load, ClosedLoad) else ACTIVE
+    path = scenario.key_path("load.active_requests") if isinstance(scenario.load, ClosedLoad) else ACTIVE
     active, most = Fraction(setting.active), Fraction(MOST_USERS)
     yield Input(
         "active requests", path, "", active, ONE, most, ONE, lambda value: replace(setting, active=int(value))

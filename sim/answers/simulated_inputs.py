@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from sim.answers.sensitivity_inputs import key
 from sim.contract.plan import FIXED_PLANS
 from sim.draws.drawing import is_deterministic
 from sim.plan.criteria import KEEP_SERIAL, MERGE
@@ -119,7 +118,7 @@ def failure_inputs(scenario: Scenario) -> Iterator[Simulated]:
             assert failures is not None
             now = getattr(failures, cause)
             if now > 0:
-                where = key(scenario, f"{path}.failures.{cause}")
+                where = scenario.key_path(f"{path}.failures.{cause}")
                 name = f"failure rate, {cause.replace('_', ' ')}"
                 yield Simulated(scenario, name, where, "%", now, 0.0, 1 - others(failures, cause))
 
@@ -133,7 +132,7 @@ def rate_inputs(scenario: Scenario) -> Iterator[Simulated]:
     """Yield the arrival rate of an open load, as low as still lets one request be expected."""
     load = scenario.load
     if isinstance(load, OpenLoad):
-        now, path = load.rate_per_s, key(scenario, "load.rate_per_s")
+        now, path = load.rate_per_s, scenario.key_path("load.rate_per_s")
         least = 0.0 if load.duration_s is None else (1 + ROUNDING) / load.duration_s
         low = min(now, max(LEAST_RATE_SHARE * now, least))
         yield Simulated(scenario, "arrival rate", path, "per s", now, low, 10 * now)

@@ -75,6 +75,11 @@ class Scenario(ScenarioKeys):
         """Its place among the parts."""
         return next(index for index, part in enumerate(self.parts) if part is self)
 
+    def key_path(self, path: str) -> str:
+        """Return where a key path stands in the file: a listed workload has keys of its own."""
+        is_own = self._workload is not None and path.split(".", maxsplit=1)[0] in WORKLOAD_KEYS
+        return f"workloads[{self.part_index}].{path}" if is_own else path
+
     def reserved_output(self, branch: WorkflowBranch) -> int:
         """Return the output tokens that admitting a call reserves: its maximum, or its mean rounded up."""
         if branch.max_output_tokens is not None:
