@@ -70,7 +70,7 @@ class HeldRule:
         }
 
 
-@dataclass
+@dataclass(repr=False)
 class Candidate:
     """One value, and what its replications have measured so far, plan by plan."""
 

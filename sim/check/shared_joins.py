@@ -19,7 +19,7 @@ from sim.contract.run import (
 from sim.units import IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Ends:
     """When the branches of one workload's requests ended; `NEVER_NS` for what never was.
 

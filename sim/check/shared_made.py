@@ -13,7 +13,7 @@ from sim.plan.schedule import serial_order
 from sim.units import IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Calls:
     """The calls of one workload's requests; `NEVER_NS` for what never was.
 

@@ -9,7 +9,7 @@ from sim.contract.run import SharedInput, SharedOutput
 from sim.units import IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SharedTimeline:
     """Instants (int64, ascending, distinct), active requests and slots at each.
 

@@ -20,7 +20,7 @@ from sim.contract.run import (
 from sim.units import IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tries:
     """The attempts of one workload in order of request, call and attempt, and the calls that they are at.
 

@@ -8,7 +8,7 @@ from sim.contract.plain import EngineInput, EngineOutput
 from sim.units import IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Timeline:
     """The instants of a run (int64, ascending, distinct) and the active requests and cap at each dispatch."""
 

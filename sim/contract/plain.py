@@ -61,7 +61,7 @@ def check_table(name: str, table: BoolArray, most_slots: int) -> None:
         raise ArgumentError(name, f"must have an element for each share up to {most_slots}", len(table))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class OpenArrivals:
     """Requests that arrive whatever happens; `arrival_ns` (int64, one each) never decreases."""
 
@@ -73,7 +73,7 @@ class OpenArrivals:
         return len(self.arrival_ns)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ClosedUsers:
     """Users who each wait for their answer, think, and ask again.
 
@@ -92,7 +92,7 @@ class ClosedUsers:
         return len(self.think_ns)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EngineInput:
     """One run: the provider, the workflow's graph, and every drawn time.
 
@@ -148,7 +148,7 @@ class EngineInput:
         return share if self.max_degree is None else min(share, self.max_degree)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class EngineOutput:
     """What happened. Requests are numbered in order of arrival; times int64 ns.
 

@@ -122,7 +122,7 @@ class ProviderInput:
         )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Faults:
     """What may go wrong with a workload's calls, and what is done about it.
 
@@ -180,7 +180,7 @@ class Faults:
         return int(self.outcome.shape[2])
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Tokens:
     """What calls ask of the limits and the cache.
 
@@ -205,7 +205,7 @@ class Tokens:
     first_token_ns: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class DailyPlans:
     """Plans by the hour of the day.
 
@@ -226,7 +226,7 @@ class DailyPlans:
         return [table for from_ns, table in self.tables if from_ns <= time_ns][-1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WorkloadInput:
     """One workload: its graph, its load, and every drawn time.
 
@@ -295,7 +295,7 @@ class WorkloadInput:
         return self.provider[call] if self.provider else 0
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SharedInput:
     """One run: workloads in order, and the providers whose slots they borrow.
 
@@ -324,7 +324,7 @@ class SharedInput:
         return sum(min(slots, branches_at[provider]) for provider, slots in most.items())
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Attempts:
     """Every attempt at a call, in order of their ends; one element each, int64.
 
@@ -353,7 +353,7 @@ class Attempts:
     hit: IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SharedOutput:
     """What happened. Requests of all workloads are numbered together, in order of arrival.
 

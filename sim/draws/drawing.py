@@ -24,7 +24,7 @@ from sim.units import FloatArray, IntArray, ms_array_to_ns, ms_to_ns
 MORE_THAN_EXPECTED = 1.25
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Draws:
     """The drawn times of n requests, int64 ns.
 

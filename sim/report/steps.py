@@ -9,7 +9,7 @@ from sim.run.simulation import Run
 from sim.units import FloatArray, IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class StepFunction:
     """A number that changes at instants and holds in between.
 
@@ -29,7 +29,7 @@ class StepFunction:
         return self.value[np.searchsorted(self.time_ns, times_ns, side="right") - 1]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Bins:
     """A step function over bins of time: time-weighted mean, least and greatest value of each (shape (m,)).
 

@@ -9,7 +9,7 @@ from operator import add
 import numpy as np
 
 from sim.check import CheckReport
-from sim.contract.figure import ACTIVE_REQUESTS, LATENCY
+from sim.contract.figure import ACTIVE_REQUESTS, LATENCY, MEAN_LATENCY
 from sim.draws.drawing import is_deterministic
 from sim.result.expected import Expected, expected
 from sim.result.label import label_period, label_run
@@ -39,7 +39,7 @@ class PeriodResult:
     stability: Stability
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class WorkloadResult:
     """One of several workloads under one plan: its figures over all replications."""
 
@@ -49,7 +49,7 @@ class WorkloadResult:
     latency_ns: tuple[IntArray, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PlanResult:
     """One plan over all replications.
 
@@ -84,6 +84,10 @@ class PlanResult:
     @property
     def label(self) -> str:
         return self.plan.label
+
+    def __repr__(self) -> str:
+        mean = self.estimates[MEAN_LATENCY].mean
+        return f"<PlanResult of {self.label}: mean latency {mean:.1f} ms, {self.stability.label}>"
 
     @property
     def active_requests(self) -> int:

@@ -13,7 +13,7 @@ from sim.scenario import Scenario
 from sim.units import FloatArray, IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Accounts:
     """One element per request of a run, all workloads together.
 

@@ -35,7 +35,7 @@ CALLS_AT_ONCE = 1_000_000
 NEVER = (1 << 63) - 1
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Breakdown:
     """The parts of some requests' latencies.
 
@@ -58,7 +58,7 @@ class Breakdown:
         return dict(zip(PARTS, (self.parts_ns.mean(axis=0) / NS_PER_MS).tolist(), strict=True))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class TimeSpent:
     """Where the time of one run went.
 

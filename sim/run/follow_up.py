@@ -8,7 +8,7 @@ import numpy as np
 from sim.units import IntArray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Reviews:
     """Reviews in order of their start in the queue; int64 ns each.
 

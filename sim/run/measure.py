@@ -27,7 +27,7 @@ from sim.units import NS_PER_MS, NS_PER_S, IntArray, s_to_ns
 WarmupRule = Literal["none", "auto"] | WarmupCut
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Measured:
     """One run in figures.
 
@@ -66,7 +66,7 @@ class Measured:
     workloads: tuple["MeasuredWorkload", ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasuredWorkload:
     """Figures of one of several workloads: `latency_ns` is int64[delivered], in order of arrival.
 

@@ -32,7 +32,7 @@ from sim.units import s_to_ns
 SECONDS_PER_HOUR = 3600
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class SharedRun:
     """One checked run of workloads on shared providers: what the engine was given, and what came out."""
 

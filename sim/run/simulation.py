@@ -19,7 +19,7 @@ from sim.scenario.model import PlanChoice
 from sim.units import stretches, sum_exact
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Run:
     """One checked run.
 

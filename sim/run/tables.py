@@ -109,7 +109,7 @@ def calls_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Calls:
     """Attempts at calls, one element each (int64): as `CALL_COLUMNS`, times in ns, the rest by index."""
 

@@ -13,7 +13,7 @@ from sim.units import FloatArray
 AT, RATE = "window_start_s", "requests_per_s"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class RateTable:
     """A rate over time on the run's clock, in m pieces; within a piece it runs straight from start to end.
 

@@ -22,7 +22,7 @@ Cache = dict[tuple[Any, ...], Any]
 Read = TypeVar("Read")
 
 
-@dataclass
+@dataclass(repr=False)
 class Tables:
     """What the files of a scenario hold; `cache` hands what was read on to the scenario's variants."""
 

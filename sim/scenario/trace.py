@@ -14,7 +14,7 @@ from sim.units import NS_PER_S, FloatArray, IntArray, exact
 MAX_NS = int(MAX_S) * NS_PER_S
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Trace:
     """A replayed slice, in order of time.
 
