@@ -5,7 +5,8 @@ than many a run does, so what it made is kept, and loaded by LLVM alone the next
 the kernel's source, else in the user's cache folder (numba's variable NUMBA_CACHE_DIR names another one).
 Where neither can be written to, each process compiles anew. What is kept has a name made of all that it
 depends on. It is executed, so it is loaded only where nobody but the user and root can have written it, see
-`own_files.py`; else it is compiled anew, with a note. numba's own cache is not used.
+`own_files.py`; else it is compiled anew, with a note. This rests on private interfaces of numba and llvmlite;
+where they are not as expected, numba's own cache takes over with one note, see `numba_cache.py`.
 
 Arguments are integers, arrays in memory one after another, None, and named tuples of these, with which a
 kernel is called as numba's own calls are: the parts of a tuple and of an array are arguments of their own.
@@ -29,7 +30,7 @@ import llvmlite.binding as llvm
 import numpy as np
 
 from sim import contract
-from sim.engine import own_files
+from sim.engine import numba_cache, own_files
 
 Parameters = ParamSpec("Parameters")
 Returned = TypeVar("Returned")
@@ -95,19 +96,30 @@ class Machine(NamedTuple):
         return cls(symbol.decode(), code)
 
 
+class UnexpectedError(Exception):
+    """A version or a private interface of numba or llvmlite is not as this module knows it."""
+
+
 class kernel(Generic[Parameters, Returned]):  # noqa: N801  a decorator
     """A function that is compiled for each kind of arguments it is called with. It returns an integer."""
 
     def __init__(self, function: Callable[Parameters, Returned]) -> None:
         self.function = function
         self.loaded: dict[str, Callable[..., int]] = {}
+        self.by_numba: Callable[..., Any] | None = None
         update_wrapper(self, function)
 
     def __call__(self, *arguments: Parameters.args, **_: Parameters.kwargs) -> Returned:
         flat: list[Any] = []
         kinds = ",".join([kind(argument, flat) for argument in arguments])
-        if kinds not in self.loaded:
-            self.loaded[kinds] = loaded(kept_or_compiled(self.function, kinds, arguments))
+        if self.by_numba is None and kinds not in self.loaded:
+            try:
+                self.loaded[kinds] = loaded(kept_or_compiled(self.function, kinds, arguments))
+            except UnexpectedError as error:
+                note(f"numba keeps what it compiles itself, which takes longer: {error}")
+                self.by_numba = taken_over(self.function)
+        if self.by_numba is not None:
+            return int(self.by_numba(*arguments))  # type: ignore[return-value]
         returned, fault = ctypes.c_int64(), ctypes.c_void_p()
         if self.loaded[kinds](ctypes.byref(returned), ctypes.byref(fault), *flat):
             raise RuntimeError(f"the kernel {self.function.__name__} failed")
@@ -138,6 +150,8 @@ def kind(value: Any, flat: list[Any]) -> str:
 
 def kept_or_compiled(function: Callable[..., Any], kinds: str, arguments: tuple[Any, ...]) -> Machine:
     """Return a kernel for such arguments from the disk; else compile it, and keep it if possible."""
+    if reason := numba_cache.untested_version():
+        raise UnexpectedError(reason)
     source = Path(function.__code__.co_filename)
     name = f"{source.stem}.{function.__name__}.{digest(source, kinds)}.o"
     folders = list(cache_folders(source))
@@ -151,12 +165,26 @@ def kept_or_compiled(function: Callable[..., Any], kinds: str, arguments: tuple[
             pass
     if refused:
         note(f"machine code is compiled anew, not loaded: {'; '.join(refused)}")
-    machine = compiled(function, arguments)
+    try:
+        machine = compiled(function, arguments)
+    except (AttributeError, ImportError, KeyError) as error:
+        raise UnexpectedError(f"an interface of numba {version('numba')} is another: {error}") from error
     for folder in folders:
         with suppress(OSError):
             keep(machine, folder, name)
             break
     return machine
+
+
+def taken_over(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a kernel that numba compiles and keeps itself, in a folder that is the user's alone."""
+    source = Path(function.__code__.co_filename)
+    functions = [refer, *(one for one, _ in inner)]
+    for folder in cache_folders(source):
+        with suppress(OSError):
+            own_files.make_folder(folder / digest(source, "numba"))
+            return numba_cache.dispatcher(function, functions, made_of, folder / digest(source, "numba"))
+    return numba_cache.dispatcher(function, functions, made_of, None)
 
 
 @cache
