@@ -16,6 +16,7 @@ AT_ONCE = 1 << 17
 
 Number = int | float | Fraction | Decimal
 IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
 FloatArray = npt.NDArray[np.float64]
 
 

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from sim.contract.allocation import ALLOCATIONS
-from sim.engine import ClosedUsers, EngineInput, OpenArrivals
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.contract.plain import PlainInput
 from sim.plan.schedule import serial_order
 from sim.units import NS_PER_MS, IntArray
 
@@ -35,7 +36,7 @@ def engine_input(
     dependencies: Sequence[Sequence[int]] | None = None,
     parallel: bool | Sequence[int] = True,
     max_degree: int | None = None,
-) -> EngineInput:
+) -> PlainInput:
     """Return an engine input; `service_ms` is one row for all requests or a row each.
 
     `parallel` is a plan for all, or the fair shares at which a request runs in parallel.
@@ -47,7 +48,7 @@ def engine_input(
     shares = range(slots + 1)
     chosen = [parallel if isinstance(parallel, bool) else share in parallel for share in shares]
     graph = tuple(map(tuple, dependencies)) if dependencies else ((),) * service_ns.shape[1]
-    return EngineInput(
+    return PlainInput(
         slots=slots,
         allocation=ALLOCATIONS[allocation],
         service_ns=service_ns,

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator
 from itertools import pairwise
 
-from sim.contract.run import (
+from sim.contract.output import (
     CANCELLED,
     DEADLINE_MISSED,
     DEGRADED,
@@ -14,17 +14,16 @@ from sim.contract.run import (
     REJECTED,
     SUCCEEDED,
     TIMED_OUT,
-    ProviderInput,
-    SharedInput,
-    SharedOutput,
-    WorkloadInput,
+    RunOutput,
 )
+from sim.contract.provider import ProviderInput
+from sim.contract.run import RunInput, WorkloadInput
 
 
 class Attempt:
     """One row of the table of attempts, with what the input says of it."""
 
-    def __init__(self, given: SharedInput, out: SharedOutput, row: int) -> None:
+    def __init__(self, given: RunInput, out: RunOutput, row: int) -> None:
         table = out.attempts
         self.number, self.call, self.attempt = (
             int(column[row]) for column in (table.number, table.call, table.attempt)
@@ -53,12 +52,12 @@ class Attempt:
         return service, outcome
 
 
-def attempts_of(given: SharedInput, out: SharedOutput) -> list[Attempt]:
-    """Return the attempts in order of their ends."""
+def attempts_of(given: RunInput, out: RunOutput) -> list[Attempt]:
+    """Return the attempts as they stand in the table."""
     return [Attempt(given, out, row) for row in range(len(out.attempts.number))]
 
 
-def check_everything(given: SharedInput, out: SharedOutput) -> None:
+def check_everything(given: RunInput, out: RunOutput) -> None:
     """Hold all that the tables must say."""
     attempts = attempts_of(given, out)
     by_request: dict[int, list[Attempt]] = defaultdict(list)
@@ -73,7 +72,7 @@ def check_everything(given: SharedInput, out: SharedOutput) -> None:
     check_conservation(given, out, attempts)
 
 
-def check_attempt(out: SharedOutput, one: Attempt) -> None:
+def check_attempt(out: RunOutput, one: Attempt) -> None:
     """Hold the times and the outcome of one attempt."""
     assert out.arrival_ns[one.number] <= one.ready <= one.start <= one.finish
     service, outcome = one.drawn()
@@ -89,7 +88,7 @@ def check_attempt(out: SharedOutput, one: Attempt) -> None:
         assert one.finish <= out.completion_ns[one.number]
 
 
-def check_numbering(given: SharedInput, out: SharedOutput, number: int, attempts: list[Attempt]) -> None:
+def check_numbering(given: RunInput, out: RunOutput, number: int, attempts: list[Attempt]) -> None:
     """Hold that each attempt is there once, with no gaps, never too many, and never more than one success."""
     workload = given.workloads[int(out.workload[number])]
     most = workload.faults.most_attempts if workload.faults else 1
@@ -107,7 +106,7 @@ def check_numbering(given: SharedInput, out: SharedOutput, number: int, attempts
                 assert all(done[before] <= min(one.ready for one in mine) for before in needed)
 
 
-def check_outcome(given: SharedInput, out: SharedOutput, number: int, attempts: list[Attempt]) -> None:
+def check_outcome(given: RunInput, out: RunOutput, number: int, attempts: list[Attempt]) -> None:
     """Hold that a request ended as its branches and its join did."""
     workload = given.workloads[int(out.workload[number])]
     faults, outcome = workload.faults, int(out.outcome[number])
@@ -146,7 +145,7 @@ def slots_at(provider: ProviderInput, now: int) -> int:
     return next(slots for at, slots in reversed(provider.slots) if at <= now)
 
 
-def check_slots(given: SharedInput, attempts: list[Attempt]) -> None:
+def check_slots(given: RunInput, attempts: list[Attempt]) -> None:
     """Hold that no slot has two attempts at a time, and that no grant goes beyond the concurrency."""
     for index, provider in enumerate(given.providers):
         held = [one for one in attempts if one.provider == index and one.slot != NO_SLOT]
@@ -160,7 +159,7 @@ def check_slots(given: SharedInput, attempts: list[Attempt]) -> None:
             assert all(earlier[1] <= later[0] for earlier, later in pairwise(sorted(times)))
 
 
-def check_rates(given: SharedInput, attempts: list[Attempt]) -> None:
+def check_rates(given: RunInput, attempts: list[Attempt]) -> None:
     """Hold that no limit on calls was exceeded, over any span of time."""
     for index, provider in enumerate(given.providers):
         starts = sorted(one.start for one in attempts if one.provider == index and one.slot != NO_SLOT)
@@ -175,7 +174,7 @@ def check_rates(given: SharedInput, attempts: list[Attempt]) -> None:
                     assert number * rate.window_ns <= rate.burst * rate.window_ns + refilled
 
 
-def check_conservation(given: SharedInput, out: SharedOutput, attempts: list[Attempt]) -> None:
+def check_conservation(given: RunInput, out: RunOutput, attempts: list[Attempt]) -> None:
     """Hold that after each instant nobody who may have a free slot waits beside it; where no limit does."""
     for index, provider in enumerate(given.providers):
         if provider.limits.rates:
@@ -186,7 +185,7 @@ def check_conservation(given: SharedInput, out: SharedOutput, attempts: list[Att
             assert not [one for one in mine if one.ready <= now < one.start and after.may_start(one)]
 
 
-def instants(given: SharedInput, out: SharedOutput, attempts: list[Attempt]) -> Iterator[int]:
+def instants(given: RunInput, out: RunOutput, attempts: list[Attempt]) -> Iterator[int]:
     """Yield every instant at which something happened."""
     times = {time for one in attempts for time in (one.ready, one.start, one.finish)}
     times |= set(out.arrival_ns.tolist()) | set(out.completion_ns.tolist())
@@ -198,7 +197,7 @@ class After:
     """One provider after an instant."""
 
     def __init__(
-        self, given: SharedInput, out: SharedOutput, index: int, now: int, attempts: list[Attempt]
+        self, given: RunInput, out: RunOutput, index: int, now: int, attempts: list[Attempt]
     ) -> None:
         self.provider = given.providers[index]
         self.slots = slots_at(self.provider, now)

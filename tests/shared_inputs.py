@@ -7,30 +7,23 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sim.check.shared import check_shared
+from sim.check.run import check_run
 from sim.check.shared_compiled import first_broken
-from sim.check.shared_timeline import shared_timeline
+from sim.check.timeline import timeline
 from sim.contract.allocation import ALLOCATIONS
-from sim.contract.run import (
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.contract.output import (
     ATTEMPT_OUTCOMES,
     NO_SLOT,
     OK,
-    PPM,
     RATE_LIMITED,
     REQUEST_OUTCOMES,
     SERVER_ERROR,
     TIMED_OUT,
-    Faults,
-    Limits,
-    PrefixCache,
-    ProviderInput,
-    RateLimit,
-    SharedInput,
-    SharedOutput,
-    Tokens,
-    WorkloadInput,
+    RunOutput,
 )
-from sim.engine import ClosedUsers, OpenArrivals
+from sim.contract.provider import Limits, PrefixCache, ProviderInput, RateLimit
+from sim.contract.run import PPM, Faults, RunInput, Tokens, WorkloadInput
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared
 from sim.plan.schedule import serial_order
@@ -181,7 +174,7 @@ def cache(ttl_ms: float, capacity: int | None = None) -> PrefixCache:
 def simulate(
     workloads: WorkloadInput | Sequence[WorkloadInput],
     providers: ProviderInput | Sequence[ProviderInput] | None = None,
-) -> SharedOutput:
+) -> RunOutput:
     """Run on the providers (one with four slots), and hold what must hold of every run."""
     return checked(given_of(workloads, providers))
 
@@ -189,10 +182,10 @@ def simulate(
 def given_of(
     workloads: WorkloadInput | Sequence[WorkloadInput],
     providers: ProviderInput | Sequence[ProviderInput] | None = None,
-) -> SharedInput:
+) -> RunInput:
     """Return the input of a run on the providers (one with four slots)."""
     providers = provider() if providers is None else providers
-    return SharedInput(
+    return RunInput(
         (workloads,) if isinstance(workloads, WorkloadInput) else tuple(workloads),
         (providers,) if isinstance(providers, ProviderInput) else tuple(providers),
     )
@@ -201,7 +194,7 @@ def given_of(
 def run_everywhere(
     workloads: WorkloadInput | Sequence[WorkloadInput],
     providers: ProviderInput | Sequence[ProviderInput] | None = None,
-) -> SharedOutput:
+) -> RunOutput:
     """Run as `simulate` does, and hold the compiled engine and every check to it, compiled or to read."""
     given = given_of(workloads, providers)
     out = checked(given)
@@ -209,12 +202,12 @@ def run_everywhere(
     assert (trace(compiled), answers(compiled)) == (trace(out), answers(out))
     assert compiled.attempts.hit.tolist() == out.attempts.hit.tolist()
     assert compiled.join_start_ns.tolist() == out.join_start_ns.tolist()
-    check_shared(given, out, run_shared)
-    assert first_broken(given, out, shared_timeline(given, out)) is None
+    check_run(given, out, run_shared)
+    assert first_broken(given, out, timeline(given, out)) is None
     return out
 
 
-def checked(given: SharedInput) -> SharedOutput:
+def checked(given: RunInput) -> RunOutput:
     """Run, and hold what must hold of every run: all answered, nothing leaked, Little's law."""
     out = run_shared(given)
     assert (out.slots_held, out.tokens_outstanding) == (0, 0)
@@ -226,11 +219,11 @@ def checked(given: SharedInput) -> SharedOutput:
     return out
 
 
-def trace(out: SharedOutput) -> list[str]:
-    """Return each attempt in order of its end: `request.call.attempt ready start-finish slot outcome`."""
+def trace(out: RunOutput) -> list[str]:
+    """Return each attempt in order of its end, then of the table: `request.call.attempt ready start-finish slot outcome`."""
     table = out.attempts
     lines = []
-    for row in range(len(table.number)):
+    for row in np.argsort(table.finish_ns, kind="stable"):
         ready, start, finish = (
             f"{times[row] / NS_PER_MS:g}" for times in (table.ready_ns, table.start_ns, table.finish_ns)
         )
@@ -241,7 +234,7 @@ def trace(out: SharedOutput) -> list[str]:
     return lines
 
 
-def answers(out: SharedOutput) -> list[str]:
+def answers(out: RunOutput) -> list[str]:
     """Return how each request ended, and when (ms)."""
     return [
         f"{REQUEST_OUTCOMES[outcome]} at {completion_ns / NS_PER_MS:g}"
@@ -249,7 +242,7 @@ def answers(out: SharedOutput) -> list[str]:
     ]
 
 
-def starts_ms(out: SharedOutput) -> list[float]:
+def starts_ms(out: RunOutput) -> list[float]:
     """Return when the attempts that got a slot started, in order (ms)."""
     starts: IntArray = out.attempts.start_ns[out.attempts.slot != NO_SLOT]
     return sorted((starts / NS_PER_MS).tolist())

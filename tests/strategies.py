@@ -4,7 +4,8 @@ import numpy as np
 from hypothesis import strategies as st
 
 from sim.contract.allocation import ALLOCATIONS
-from sim.engine import ClosedUsers, EngineInput, OpenArrivals
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.contract.plain import PlainInput
 from sim.plan.parallel_plan import Branch, ParallelPlan
 from sim.plan.schedule import serial_order
 
@@ -83,7 +84,7 @@ def open_arrivals(draw: st.DrawFn, requests: int, tick_ns: int) -> OpenArrivals:
 
 
 @st.composite
-def engine_inputs(draw: st.DrawFn) -> EngineInput:
+def engine_inputs(draw: st.DrawFn) -> PlainInput:
     """Return any run of up to 30 requests: short times on a grid of ticks, so that much happens at once."""
     requests, branches = draw(st.integers(0, 30)), draw(st.integers(1, 4))
     tick_ns = draw(st.sampled_from([1, 3, 10**9, 10**12]))
@@ -96,7 +97,7 @@ def engine_inputs(draw: st.DrawFn) -> EngineInput:
     chosen = draw(plans)
     rng = np.random.default_rng(draw(st.integers(0, 2**32)))
     longest = draw(st.integers(1, 5))
-    return EngineInput(
+    return PlainInput(
         slots=slots,
         allocation=draw(st.sampled_from(tuple(ALLOCATIONS.values()))),
         service_ns=rng.integers(1, longest, (requests, len(graph)), endpoint=True) * tick_ns,

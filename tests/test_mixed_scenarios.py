@@ -17,29 +17,22 @@ import numpy as np
 import pytest
 
 from sim.check.compiled import verdict
-from sim.check.report import check_tables
+from sim.check.grants import walk_provider
 from sim.check.shared_compiled import first_broken
-from sim.check.shared_grants import walk_provider
-from sim.check.shared_timeline import provider_of_attempts, shared_timeline
-from sim.contract.run import (
-    CANCELLED,
-    DEGRADED,
-    NO_SLOT,
-    OK,
-    REJECTED,
-    SUCCEEDED,
-    SharedInput,
-    SharedOutput,
-)
+from sim.check.timeline import provider_of_attempts, timeline
+from sim.contract.load import NO_USER
+from sim.contract.output import CANCELLED, DEGRADED, NO_SLOT, OK, REJECTED, SUCCEEDED, RunOutput
+from sim.contract.plain import plain_output, plain_view
+from sim.contract.run import RunInput
 from sim.draws.drawing import draw_arrivals, draw_think
 from sim.draws.streams import Streams
-from sim.engine import NO_USER, EngineOutput, select_engine
+from sim.engine import select_engine
 from sim.errors import CheckError, SlotsimError
 from sim.run.simulation import Run, simulate_once
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
 from sim.units import NS_PER_S, IntArray, s_to_ns
-from tests.engine.test_shared_equality import columns
+from tests.engines import every_column
 from tests.mixed_scenarios import MixedCase, mixed_case
 from tests.shared_checks import attempts_of, check_everything
 
@@ -82,9 +75,7 @@ def simulate(case: MixedCase, scenario: Scenario, name: str) -> Run | str:
     """Return the checked run of a case; or in words why it was refused."""
     engine = select_engine(name, 0)
     try:
-        return simulate_once(
-            scenario, case.plan(scenario), 0, engine=engine.run, shared_engine=engine.run_shared
-        )
+        return simulate_once(scenario, case.plan(scenario), 0, engine=engine)
     except CheckError:
         raise
     except SlotsimError as error:
@@ -100,14 +91,8 @@ def run_of(case: MixedCase, folder: Path) -> Run:
 
 def tables(run: Run) -> dict[str, object]:
     """Return every column of a run's tables, and what the checks counted; not whose they are."""
-    found: dict[str, object] = {
-        "checks": replace(run.checks, run_by=()),
-        "merged": columns(run.out) | {"engine": None},
-    }
-    if run.shared is not None:
-        out = run.shared.out
-        found |= columns(out) | {"attempts": columns(out.attempts), "engine": None}
-    return found
+    checks: dict[str, object] = {"checks": replace(run.checks, run_by=())}
+    return checks | every_column(run.out)
 
 
 def digest(run: Run) -> str:
@@ -118,20 +103,21 @@ def hold_checks(run: Run) -> None:
     """Hold the check to read and the compiled one, whichever the run chose; and a third way of checking."""
     if run.out.requests == 0:
         return
-    if run.shared is None:
-        check_tables(run.given, run.out)
-        assert verdict(run.given, run.out).broken is None
-    else:
-        given, out = run.shared.given, run.shared.out
-        line = shared_timeline(given, out)
-        for provider in range(len(given.providers)):
-            walk_provider(given, out, line, provider)
-        assert first_broken(given, out, line) is None
-        check_everything(given, out)
-        hold_ends(given, out)
+    given, out = run.given, run.out
+    plain = plain_view(given)
+    if plain is not None:
+        tables = plain_output(plain, out)
+        assert tables is not None
+        assert verdict(plain, tables).broken is None
+    line = timeline(given, out)
+    for provider in range(len(given.providers)):
+        walk_provider(given, out, line, provider)
+    assert first_broken(given, out, line) is None
+    check_everything(given, out)
+    hold_ends(given, out)
 
 
-def hold_ends(given: SharedInput, out: SharedOutput) -> None:
+def hold_ends(given: RunInput, out: RunOutput) -> None:
     """Hold that what ends at the instant at which others are cancelled has ended by itself, as drawn.
 
     So all branches that are done when the join begins are in it, and a request is degraded by others alone.
@@ -159,15 +145,13 @@ def requests_of(run: Run, workload: int) -> dict[str, IntArray]:
 
     `turned_away` is 1 where a rejection at the dispatch of an instant answered the request there and then.
     """
-    out: EngineOutput | SharedOutput = run.out if run.shared is None else run.shared.out
-    mine = np.arange(len(out.arrival_ns))
-    turned_away = np.zeros_like(mine)
-    if isinstance(out, SharedOutput):
-        mine = np.flatnonzero(out.workload == workload)
-        mine = mine[np.argsort(out.position[mine])]
-        assert np.array_equal(out.position[mine], np.arange(len(mine)))
-        ended = out.attempts.finish_ns == out.completion_ns[out.attempts.number]
-        turned_away[out.attempts.number[ended & (out.attempts.outcome == REJECTED)]] = 1
+    out = run.out
+    mine = np.flatnonzero(out.workload == workload)
+    mine = mine[np.argsort(out.position[mine])]
+    assert np.array_equal(out.position[mine], np.arange(len(mine)))
+    turned_away = np.zeros(out.requests, dtype=np.int64)
+    ended = out.attempts.finish_ns == out.completion_ns[out.attempts.number]
+    turned_away[out.attempts.number[ended & (out.attempts.outcome == REJECTED)]] = 1
     found = {name: getattr(out, name)[mine] for name in ("arrival_ns", "completion_ns", "user")}
     return found | {"turned_away": turned_away[mine]}
 
@@ -273,17 +257,15 @@ def hold_orders(case: MixedCase, folder: Path, run: Run) -> None:
     they started, which at one instant is the order of the providers. The first provider is that of branches
     that name none, which are made to name it, and of joins that hold a slot, where it stays the first.
     """
-    if run.shared is None:
-        return
     rng = np.random.default_rng(case.number)
-    for other, places in other_orders(case, run.shared.given, run.shared.out, rng):
+    for other, places in other_orders(case, run.given, run.out, rng):
         again = run_of(other, folder)
         for before, after in enumerate(places):
             assert_same_requests(requests_of(again, after), requests_of(run, before))
 
 
 def other_orders(
-    case: MixedCase, given: SharedInput, out: SharedOutput, rng: np.random.Generator
+    case: MixedCase, given: RunInput, out: RunOutput, rng: np.random.Generator
 ) -> Iterator[tuple[MixedCase, list[int]]]:
     """Yield the case in other orders, and where each of its workloads stands in them."""
     workloads = len(case.workloads)
@@ -297,7 +279,7 @@ def other_orders(
         yield case.with_workloads(order), [order.index(index) for index in range(workloads)]
 
 
-def arrivals_meet(given: SharedInput, out: SharedOutput) -> bool:
+def arrivals_meet(given: RunInput, out: RunOutput) -> bool:
     """Return whether two workloads with a provider in common have requests that arrive at one instant."""
     arrivals = [set(out.arrival_ns[out.workload == index].tolist()) for index in range(len(given.workloads))]
     pairs = combinations(range(len(arrivals)), 2)
@@ -306,23 +288,23 @@ def arrivals_meet(given: SharedInput, out: SharedOutput) -> bool:
     )
 
 
-def ends_meet(given: SharedInput, out: SharedOutput) -> bool:
+def ends_meet(given: RunInput, out: RunOutput) -> bool:
     """Return whether attempts at two providers end at one instant."""
     at = provider_of_attempts(given, out)
     ends = [set(out.attempts.finish_ns[at == provider].tolist()) for provider in range(len(given.providers))]
     return any(one & other for one, other in combinations(ends, 2))
 
 
-def providers_of(given: SharedInput, workload: int) -> set[int]:
+def providers_of(given: RunInput, workload: int) -> set[int]:
     one = given.workloads[workload]
     return {one.provider_of(call) for call in range(one.calls_per_request)}
 
 
 def hold_alone(case: MixedCase, folder: Path, run: Run) -> None:
     """Hold that a workload which shares no provider with others is served as if it were alone."""
-    if run.shared is None or len(case.workloads) < 2:
+    if len(case.workloads) < 2:
         return
-    given = run.shared.given
+    given = run.given
     for index in range(len(case.workloads)):
         others = [other for other in range(len(case.workloads)) if other != index]
         if not any(providers_of(given, index) & providers_of(given, other) for other in others):
@@ -392,9 +374,9 @@ def test_orders_are_compared_in_many_of_the_quick_cases(tmp_path: Path) -> None:
     for number in range(1, QUICK, 2):
         case = mixed_case(number)
         run = simulate(case, case.scenario(tmp_path), "compiled")
-        if isinstance(run, Run) and run.shared is not None:
+        if isinstance(run, Run):
             rng = np.random.default_rng(number)
-            compared += sum(1 for _ in other_orders(case, run.shared.given, run.shared.out, rng))
+            compared += sum(1 for _ in other_orders(case, run.given, run.out, rng))
     assert compared >= QUICK // 4
 
 

@@ -11,10 +11,11 @@ import numpy as np
 from sim.answers.boundary import Cell, search
 from sim.contract.allocation import PLAIN_ALLOCATIONS
 from sim.contract.figure import MAX_LATENCY, MEAN_LATENCY
+from sim.contract.load import Progress
 from sim.contract.plan import PARALLEL, SERIAL, USUAL_PLANS
 from sim.draws.drawing import expected_requests
-from sim.draws.engine_input import evaluate
-from sim.engine import Progress, select_engine
+from sim.draws.run_input import evaluate
+from sim.engine import select_engine
 from sim.errors import ArgumentError
 from sim.plan.criteria import MERGE, MarginalGain, marginal_gains
 from sim.result.experiment import simulate

@@ -12,7 +12,8 @@ import numpy as np
 from sim.check import kernels
 from sim.check.issued import NEVER, Issued, first_misissued
 from sim.check.kernels import Graph, Queue, Tables, Walk
-from sim.contract.plain import EngineInput, EngineOutput, OpenArrivals
+from sim.contract.load import OpenArrivals
+from sim.contract.plain import PlainInput, PlainOutput
 from sim.plan.schedule import serial_order
 from sim.units import IntArray, sum_exact
 
@@ -42,7 +43,7 @@ class Verdict(NamedTuple):
     request: int = 0
 
 
-def verdict(given: EngineInput, out: EngineOutput) -> Verdict:
+def verdict(given: PlainInput, out: PlainOutput) -> Verdict:
     """Hold every request and every grant of a run against the rules."""
     early = first_early(given, out)
     if early is not None:
@@ -58,7 +59,7 @@ def verdict(given: EngineInput, out: EngineOutput) -> Verdict:
     return Verdict(int(walk.state[kernels.EXACT]), None)
 
 
-def first_early(given: EngineInput, out: EngineOutput) -> int | None:
+def first_early(given: PlainInput, out: PlainOutput) -> int | None:
     """Return the first request that is missing, or did not arrive when the load has it, or None."""
     load = given.load
     if isinstance(load, OpenArrivals) or len(load.steps) > 1 or out.requests > load.requests:
@@ -88,7 +89,7 @@ def plain(values: IntArray) -> IntArray:
     return np.require(values, requirements=["C", "W"]).reshape(-1)
 
 
-def walk_tables(given: EngineInput, out: EngineOutput) -> Tables:
+def walk_tables(given: PlainInput, out: PlainOutput) -> Tables:
     return Tables(
         arrival_ns=plain(out.arrival_ns),
         completion_ns=plain(out.completion_ns),
@@ -103,7 +104,7 @@ def walk_tables(given: EngineInput, out: EngineOutput) -> Tables:
     )
 
 
-def initial_queue(given: EngineInput, out: EngineOutput) -> Queue | None:
+def initial_queue(given: PlainInput, out: PlainOutput) -> Queue | None:
     """Return where waiting calls are found; None where they are served in the order of their places."""
     calls = given.calls_per_request
     in_order = calls == 1 or (not any(given.dependencies) and bool(out.ran_parallel.all()))
@@ -126,7 +127,7 @@ def initial_queue(given: EngineInput, out: EngineOutput) -> Queue | None:
     )
 
 
-def served_in_order(out: EngineOutput) -> IntArray:
+def served_in_order(out: PlainOutput) -> IntArray:
     """Return each request's places in the order in which its calls are ready, those not made at the end."""
     ready_ns = np.where(out.called, out.ready_ns, kernels.NEVER)
     order = np.argsort(ready_ns, axis=1, kind="stable")
@@ -134,7 +135,7 @@ def served_in_order(out: EngineOutput) -> IntArray:
     return places.reshape(-1)
 
 
-def walk_graph(given: EngineInput) -> Graph:
+def walk_graph(given: PlainInput) -> Graph:
     calls = given.calls_per_request
     made = np.zeros((2, calls), dtype=np.bool_)
     made[0, list(given.serial_order)] = True
@@ -163,7 +164,7 @@ def walk_graph(given: EngineInput) -> Graph:
     )
 
 
-def initial_walk(given: EngineInput, out: EngineOutput) -> Walk:
+def initial_walk(given: PlainInput, out: PlainOutput) -> Walk:
     requests, calls = out.slot.shape
     slots = min(given.slots, out.slot.size)
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)

@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from sim.contract.run import NEVER_NS, OK, RATE_LIMITED, TIMED_OUT, WorkloadInput
+from sim.contract.output import OK, RATE_LIMITED, TIMED_OUT
+from sim.contract.run import NEVER_NS, WorkloadInput
 from sim.units import IntArray
 
 

@@ -1,31 +1,30 @@
-"""A request's whole history in words, for the error that stops a run."""
+"""The error that stops a run, with a request's whole history in words."""
 
-from sim.contract.plain import EngineInput, EngineOutput
+import numpy as np
+
+from sim.contract.output import RunOutput
 from sim.errors import CheckError
-from sim.units import ns_to_ms
 
 
-def request_history(out: EngineOutput, request: int) -> str:
-    """Return one line per thing that happened to a request, in ms and in order of its calls."""
+def violation(out: RunOutput, request: int, what: str) -> CheckError:
+    """Return the error for a request that breaks a rule."""
+    return violated(out, f"request {request} {what}", request)
+
+
+def violated(out: RunOutput, what: str, request: int | None = None) -> CheckError:
+    """Return the error for what is wrong, with everything that happened to a request."""
+    lines = [f"check violated ({out.engine} engine): {what}"]
+    return CheckError("\n".join(lines if request is None else lines + history(out, request)))
+
+
+def history(out: RunOutput, request: int) -> list[str]:
+    """Return one line for the request, and one for each of its attempts."""
+    attempts = out.attempts
     plan = "parallel" if out.ran_parallel[request] else "serial"
-    lines = [f"request {request} ({plan}) arrived at {_ms(out.arrival_ns[request])}"]
-    for call, slot in enumerate(out.slot[request]):
-        ready, start, finish = (
-            column[request, call] for column in (out.ready_ns, out.start_ns, out.finish_ns)
-        )
-        if out.called[request, call]:
-            ran = f"started {_ms(start)} on slot {slot}, finished {_ms(finish)}"
-            lines.append(f"  call {call}: ready {_ms(ready)}, {ran}")
-    lines.append(f"  completed at {_ms(out.completion_ns[request])}")
-    return "\n".join(lines)
-
-
-def violation(given: EngineInput, out: EngineOutput, request: int, what: str) -> CheckError:
-    """Return the error that names the broken check and tells the request's history."""
-    run = f"{out.engine} engine, {given.slots} slots, {given.allocation.name}"
-    story = request_history(out, request) if 0 <= request < out.requests else "there is no request"
-    return CheckError(f"check violated ({run}): {what}\n{story}")
-
-
-def _ms(time_ns: int) -> str:
-    return f"{ns_to_ms(int(time_ns)):.6f} ms"
+    times = f"arrived at {out.arrival_ns[request]} ns, answered at {out.completion_ns[request]} ns"
+    lines = [f"  {plan}, {times}"]
+    for row in np.flatnonzero(attempts.number == request).tolist():
+        times = f"ready {attempts.ready_ns[row]}, started {attempts.start_ns[row]}"
+        ended = f"ended {attempts.finish_ns[row]} ns on slot {attempts.slot[row]}"
+        lines.append(f"  attempt {attempts.attempt[row]} at call {attempts.call[row]}: {times}, {ended}")
+    return lines

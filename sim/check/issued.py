@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.contract.plain import BoolArray, ClosedUsers, OpenArrivals
-from sim.units import IntArray
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.units import BoolArray, IntArray
 
 NEVER = np.iinfo(np.int64).max
 

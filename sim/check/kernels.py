@@ -14,9 +14,8 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.check.bit_tree import clear_bit, first_bit, set_bit
-from sim.contract.plain import BoolArray
 from sim.engine.native import helper, kernel, part
-from sim.units import IntArray
+from sim.units import BoolArray, IntArray
 
 NEVER = (1 << 63) - 1
 NOBODY = -1

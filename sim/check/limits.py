@@ -9,7 +9,7 @@ from fractions import Fraction
 from math import ceil
 from typing import NamedTuple
 
-from sim.contract.run import Limits, RateLimit
+from sim.contract.provider import Limits, RateLimit
 
 
 class Counted(NamedTuple):

@@ -6,61 +6,40 @@ list scheduler then gives its latency to the nanosecond. Every other request is 
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
-from sim.check.history import violation
-from sim.check.timeline import Timeline, extremes
-from sim.contract.plain import BoolArray, EngineInput, EngineOutput
+from sim.check.timeline import Timeline
+from sim.contract.plain import PlainInput, PlainOutput
 from sim.plan.schedule import list_schedule, serial_order
-from sim.units import IntArray
+from sim.units import BoolArray, IntArray
 
 
-@dataclass(frozen=True, slots=True)
-class ListSchedulerCounts:
-    """How many requests were held to an exact latency and how many to a lower bound."""
+def known_latencies(
+    given: PlainInput, out: PlainOutput, line: Timeline, cap: IntArray
+) -> tuple[BoolArray, IntArray]:
+    """Return, for each request, whether the list scheduler knows its latency, and that or its bound (ns).
 
-    exact: int
-    bounded: int
-
-
-def check_list_scheduler(given: EngineInput, out: EngineOutput, line: Timeline) -> ListSchedulerCounts:
-    """Hold every latency against the list scheduler.
-
-    Raises
-    ------
-    CheckError
-        A latency differs from the exact one, or lies below its bound.
+    `cap` is how many slots a request may hold at each instant of `line`.
     """
-    least_cap, greatest_cap = caps_while_queued(given, out, line)
+    least_cap, greatest_cap = caps_while_queued(given, out, line, cap)
     waited = (out.waiting_ns > 0).any(axis=1)
     held_enough = np.ones(out.requests, dtype=np.bool_)
     held_enough[waited] = held_its_cap(out, np.flatnonzero(waited), least_cap[waited])
     exact = np.where(out.ran_parallel, (least_cap == greatest_cap) & held_enough, ~waited)
-    expected = expected_latencies(given, out, exact, greatest_cap)
-    wrong = np.where(exact, out.latency_ns != expected, out.latency_ns < expected)
-    if wrong.any():
-        request = int(np.argmax(wrong))
-        word = "exactly" if exact[request] else "at least"
-        raise violation(
-            given,
-            out,
-            request,
-            f"list scheduler: the latency of request {request} is {out.latency_ns[request]} ns, "
-            f"which must be {word} {expected[request]} ns",
-        )
-    return ListSchedulerCounts(int(exact.sum()), int((~exact).sum()))
+    return exact, expected_latencies(given, out, exact, greatest_cap)
 
 
-def caps_while_queued(given: EngineInput, out: EngineOutput, line: Timeline) -> tuple[IntArray, IntArray]:
+def caps_while_queued(
+    given: PlainInput, out: PlainOutput, line: Timeline, cap_at: IntArray
+) -> tuple[IntArray, IntArray]:
     """Return each request's least and greatest min(cap, calls) over the dispatches that saw it queued.
 
     Both int64[requests]. A call is queued at every dispatch from the instant it is ready to the instant it
     starts, both included.
     """
     calls = given.calls_per_request
-    cap = np.minimum(line.cap, calls)
+    cap = np.minimum(cap_at, calls)
     if cap.min() == cap.max():
         return np.full(out.requests, cap[0]), np.full(out.requests, cap[0])
     ready, start = line.at(out.ready_ns), line.at(out.start_ns)
@@ -72,7 +51,7 @@ def caps_while_queued(given: EngineInput, out: EngineOutput, line: Timeline) -> 
     return least.min(axis=1), greatest.max(axis=1)
 
 
-def held_its_cap(out: EngineOutput, requests: IntArray, cap: IntArray) -> BoolArray:
+def held_its_cap(out: PlainOutput, requests: IntArray, cap: IntArray) -> BoolArray:
     """Return whether each request held at least its cap after every dispatch that left a call of it queued.
 
     Each row's times are sorted, and what was queued and held is counted along them, up to and including all
@@ -94,7 +73,7 @@ def held_its_cap(out: EngineOutput, requests: IntArray, cap: IntArray) -> BoolAr
     return np.asarray((~ends_instant | (queued == 0) | (held >= cap[:, None])).all(axis=1))
 
 
-def expected_latencies(given: EngineInput, out: EngineOutput, exact: BoolArray, cap: IntArray) -> IntArray:
+def expected_latencies(given: PlainInput, out: PlainOutput, exact: BoolArray, cap: IntArray) -> IntArray:
     """Return the exact latency of each exact request and the lower bound of each other one, int64 ns."""
     service_ns = np.where(out.called, given.service_ns[: out.requests], 0)
     work_ns = service_ns.sum(axis=1)
@@ -128,3 +107,15 @@ def critical_paths_ns(service_ns: IntArray, dependencies: Sequence[Sequence[int]
         ready_ns = finish_ns[:, list(dependencies[call])].max(axis=1, initial=0)
         finish_ns[:, call] = ready_ns + service_ns[:, call]
     return np.asarray(finish_ns.max(axis=1, initial=0))
+
+
+def extremes(values: IntArray, first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
+    """Return (least, greatest) over each inclusive stretch first..last of a few different values >= 0."""
+    least = np.full(first.shape, np.iinfo(np.int64).max)
+    greatest = np.full(first.shape, -1)
+    for value in np.flatnonzero(np.bincount(values)):
+        count = np.append(0, np.cumsum(values == value))
+        occurs = count[last + 1] > count[first]
+        least[occurs] = np.minimum(least[occurs], value)
+        greatest[occurs] = value
+    return least, greatest

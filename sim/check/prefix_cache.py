@@ -7,7 +7,7 @@ time to live before, a call that writes it had its first token, or a call that r
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from sim.contract.run import PrefixCache
+from sim.contract.provider import PrefixCache
 
 
 @dataclass(slots=True)

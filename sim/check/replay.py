@@ -1,41 +1,50 @@
 """Check 2: one request alone in the engine is the list scheduler's schedule, slot by slot."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 
-from sim.check.history import violation
-from sim.contract.plain import EngineInput, EngineOutput, OpenArrivals
+from sim.check.history import violated
+from sim.contract.allocation import FIFO
+from sim.contract.load import OpenArrivals
+from sim.contract.output import RunOutput
+from sim.contract.plain import PlainInput, PlainOutput, plain_output, run_input
+from sim.contract.run import RunInput, WorkloadInput
 from sim.plan.schedule import critical_path_ns, list_schedule
 
-Run = Callable[[EngineInput], EngineOutput]
+Run = Callable[[RunInput], RunOutput]
 
 EVERY_NUMBER = 64
 """A request of so many calls is replayed at every number of slots, one of more calls at a spread of them."""
 
 
-def check_isolated_replay(given: EngineInput, run: Run) -> int:
+def check_isolated_replay(workload: WorkloadInput, run: Run) -> int:
     """Replay the first request's service times alone at 1..n slots; return how many replays were compared.
 
-    Of a request of many calls `slot_numbers` are replayed, so that its replays take n log n, as its run does.
+    No fault strikes it. Of a request of many calls `slot_numbers` are replayed, so that its replays take
+    n log n, as its run does.
 
     Raises
     ------
     CheckError
         A start, finish, slot, makespan, queue delay or utilisation is not the list scheduler's.
     """
-    numbers = slot_numbers(given.calls_per_request)
-    critical_ns = critical_path_ns(given.service_ns[0].tolist(), given.dependencies)
+    if workload.load.requests == 0:
+        return 0
+    numbers = slot_numbers(workload.calls_per_request)
+    critical_ns = critical_path_ns(workload.service_ns[0].tolist(), workload.dependencies)
     for slots in numbers:
-        alone = isolated(given, slots)
-        out = run(alone)
+        alone = isolated(workload, slots)
+        out = run(run_input(alone))
+        tables = plain_output(alone, out)
+        if tables is None or out.requests != 1:
+            raise violated(out, f"isolated replay at {slots} slots: it did not make each call once")
         wanted = scheduled(alone, critical_ns)
-        for name, found in replayed(alone, out, critical_ns).items():
+        for name, found in replayed(alone, tables, critical_ns).items():
             if found != wanted[name]:
                 what = f"isolated replay at {slots} slots: {name} {found} must be {wanted[name]}"
-                raise violation(alone, out, 0, what)
+                raise violated(out, what, 0)
     return len(numbers)
 
 
@@ -50,7 +59,7 @@ def slot_numbers(calls: int) -> Sequence[int]:
     return sorted({*powers, 3, calls - 1, calls})
 
 
-def scheduled(alone: EngineInput, critical_ns: int) -> dict[str, object]:
+def scheduled(alone: PlainInput, critical_ns: int) -> dict[str, object]:
     """Return what the list scheduler says of a lone request."""
     times, join_ns = alone.service_ns[0].tolist(), int(alone.join_ns[0])
     schedule = list_schedule(times, alone.dependencies, alone.slots)
@@ -64,7 +73,7 @@ def scheduled(alone: EngineInput, critical_ns: int) -> dict[str, object]:
     }
 
 
-def replayed(alone: EngineInput, out: EngineOutput, critical_ns: int) -> dict[str, object]:
+def replayed(alone: PlainInput, out: PlainOutput, critical_ns: int) -> dict[str, object]:
     """Return what the engine did with a lone request."""
     makespan_ns, span_ns = int(out.latency_ns[0]), int(out.finish_ns[0].max())
     return {
@@ -77,14 +86,15 @@ def replayed(alone: EngineInput, out: EngineOutput, critical_ns: int) -> dict[st
     }
 
 
-def isolated(given: EngineInput, slots: int) -> EngineInput:
+def isolated(workload: WorkloadInput, slots: int) -> PlainInput:
     """Return the run of the first request alone, in parallel, on `slots` slots."""
-    return replace(
-        given,
+    return PlainInput(
         slots=slots,
-        service_ns=given.service_ns[:1],
-        join_ns=given.join_ns[:1],
+        allocation=FIFO,
+        service_ns=workload.service_ns[:1],
+        join_ns=workload.join_ns[:1],
+        dependencies=workload.dependencies,
+        serial_order=workload.serial_order,
         runs_parallel_at=np.ones(slots + 1, dtype=np.bool_),
         load=OpenArrivals(np.zeros(1, dtype=np.int64)),
-        max_degree=None,
     )

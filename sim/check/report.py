@@ -1,18 +1,8 @@
-"""All checks on one run, and what they counted."""
+"""What the checks of a run counted, and which checks a run gets."""
 
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
-
-import numpy as np
-
-from sim.check.conservation import check_conservation, check_issued
-from sim.check.history import violation
-from sim.check.list_scheduler import ListSchedulerCounts, check_list_scheduler
-from sim.check.little import check_little
-from sim.check.replay import Run, check_isolated_replay
-from sim.check.timeline import timeline
-from sim.contract.plain import NO_CALL, EngineInput, EngineOutput
 
 READABLE, COMPILED = "readable", "compiled"
 
@@ -76,50 +66,3 @@ class CheckReport:
         ours, theirs = asdict(self), asdict(other)
         run_by = tuple(sorted({*ours.pop("run_by"), *theirs.pop("run_by")}, reverse=True))
         return CheckReport(**{name: ours[name] + theirs[name] for name in ours}, run_by=run_by)
-
-
-def check_run(given: EngineInput, out: EngineOutput, run: Run) -> CheckReport:
-    """Run every check on a run; `run` is the engine that made it, for the isolated replay.
-
-    Raises
-    ------
-    CheckError
-        The first rule broken, with the history of the request it was broken for.
-    """
-    if out.requests == 0:
-        check_issued(given, out)
-        check_little(given, out)
-        return CheckReport(run_by=(READABLE,))
-    run_by = check_of(out.engine, out.slot.size)
-    counts = (check_large if run_by == COMPILED else check_tables)(given, out)
-    replays = check_isolated_replay(given, run)
-    return CheckReport(
-        requests=out.requests,
-        requests_exact=counts.exact,
-        requests_bounded=counts.bounded,
-        calls_conserved=int(np.count_nonzero(out.slot != NO_CALL)),
-        isolated_replays=replays,
-        active_integral_ns=out.active_integral_ns,
-        slot_numbers_left_out=given.calls_per_request - replays,
-        run_by=(run_by,),
-    )
-
-
-def check_tables(given: EngineInput, out: EngineOutput) -> ListSchedulerCounts:
-    """Run every check of a run's tables; return how many requests were held to what."""
-    line = timeline(given, out)
-    check_conservation(given, out, line)
-    counts = check_list_scheduler(given, out, line)
-    check_little(given, out)
-    return counts
-
-
-def check_large(given: EngineInput, out: EngineOutput) -> ListSchedulerCounts:
-    """Do the same in one compiled pass; where that finds a fault the readable checks explain it."""
-    from sim.check.compiled import verdict  # noqa: PLC0415 (imports numba)
-
-    found = verdict(given, out)
-    if found.broken is not None:
-        check_tables(given, out)
-        raise violation(given, out, found.request, f"request {found.request}: {found.broken}")
-    return ListSchedulerCounts(found.exact, out.requests - found.exact)

@@ -1,6 +1,6 @@
 """The walk through a run at one shared provider, compiled, for large runs.
 
-The checks to read are in `sim.check.shared_grants`. This one only says whether a run passes; it never tells a
+The checks to read are in `sim.check.grants`. This one only says whether a run passes; it never tells a
 fault's story. It needs numba to be there.
 """
 
@@ -12,18 +12,11 @@ import numpy as np
 from sim.check import shared_kernels as kernels
 from sim.check.first_tokens import first_tokens_ns
 from sim.check.shared_kernels import Walk
-from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, uses_weight
+from sim.check.timeline import Timeline, provider_of_attempts, uses_weight
 from sim.contract.limit import UNITS
-from sim.contract.run import (
-    NO_SLOT,
-    REJECTED,
-    Attempts,
-    ProviderInput,
-    RateLimit,
-    SharedInput,
-    SharedOutput,
-    WorkloadInput,
-)
+from sim.contract.output import NO_SLOT, REJECTED, Attempts, RunOutput
+from sim.contract.provider import ProviderInput, RateLimit
+from sim.contract.run import RunInput, WorkloadInput
 from sim.units import IntArray
 
 RULES = {
@@ -48,7 +41,7 @@ class Broken(NamedTuple):
     request: int
 
 
-def first_broken(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> Broken | None:
+def first_broken(given: RunInput, out: RunOutput, line: Timeline) -> Broken | None:
     """Walk a run at each provider; return the first rule broken, or None.
 
     Raises
@@ -68,7 +61,7 @@ def first_broken(given: SharedInput, out: SharedOutput, line: SharedTimeline) ->
     return None
 
 
-def fits(given: SharedInput) -> bool:
+def fits(given: RunInput) -> bool:
     """Return whether full buckets, and whatever is taken of one at once, fit in 64 bits."""
     most_tokens = max(most_used(one) for one in given.workloads)
     rates = [rate for provider in given.providers for rate in provider.limits.rates]
@@ -79,11 +72,10 @@ def fits(given: SharedInput) -> bool:
     )
 
 
-def walk_of(given: SharedInput, out: SharedOutput, line: SharedTimeline, provider: int) -> Walk:
+def walk_of(given: RunInput, out: RunOutput, line: Timeline, provider: int) -> Walk:
     """Return everything that the kernel works on, at the start of a run."""
     rules, attempts = given.providers[provider], attempts_at(given, out, provider)
-    key = (attempts.number * most_calls(given) + attempts.call) * (attempts.attempt.max(initial=0) + 1)
-    by_ready = np.lexsort((key + attempts.attempt, attempts.ready_ns))
+    by_ready = np.argsort(attempts.ready_ns, kind="stable")
     rank = np.empty_like(by_ready)
     rank[by_ready] = np.arange(len(by_ready))
     got_slot = np.flatnonzero(attempts.slot != NO_SLOT)
@@ -119,6 +111,7 @@ def walk_of(given: SharedInput, out: SharedOutput, line: SharedTimeline, provide
         by_start=got_slot[np.argsort(attempts.start_ns[got_slot], kind="stable")],
         by_finish=np.argsort(attempts.finish_ns, kind="stable"),
         extras=row_extras(given, out, rules, attempts),
+        granted=np.zeros(len(rank) if len(rules.limits.rates) else 0, dtype=np.int32),
         requests=requests,
         next_waiting=np.full(len(rank), kernels.NOBODY, dtype=np.int32),
         slots=ring,
@@ -132,11 +125,11 @@ def plain(values: IntArray) -> IntArray:
     return np.require(values, dtype=np.int64, requirements=["C", "W"])
 
 
-def most_calls(given: SharedInput) -> int:
+def most_calls(given: RunInput) -> int:
     return max(one.calls_per_request for one in given.workloads)
 
 
-def attempts_at(given: SharedInput, out: SharedOutput, provider: int) -> Attempts:
+def attempts_at(given: RunInput, out: RunOutput, provider: int) -> Attempts:
     """Return the attempts that were made to one provider."""
     attempts = out.attempts
     if len(given.providers) == 1:
@@ -145,7 +138,7 @@ def attempts_at(given: SharedInput, out: SharedOutput, provider: int) -> Attempt
     return Attempts(**{name: getattr(attempts, name)[mine] for name in Attempts.__annotations__})
 
 
-def held_levels(given: SharedInput, rules: ProviderInput, attempts: Attempts) -> int:
+def held_levels(given: RunInput, rules: ProviderInput, attempts: Attempts) -> int:
     """Return how many numbers of slots held by a request must be told apart: one where no cap can bind."""
     degrees = [one.max_degree for one in given.workloads if one.max_degree is not None]
     if not rules.allocation.minds_held and not degrees:
@@ -177,7 +170,7 @@ def initial_state(rules: ProviderInput, levels: int) -> IntArray:
     return state
 
 
-def workload_table(given: SharedInput, provider: int) -> IntArray:
+def workload_table(given: RunInput, provider: int) -> IntArray:
     rules = given.providers[provider]
     table = np.zeros((len(given.workloads), kernels.WORKLOAD_SIZE), dtype=np.int64)
     table[:, kernels.RESERVED] = rules.reserved or 0
@@ -191,7 +184,7 @@ def workload_table(given: SharedInput, provider: int) -> IntArray:
     return table
 
 
-def call_table(given: SharedInput) -> IntArray:
+def call_table(given: RunInput) -> IntArray:
     table = np.zeros((len(given.workloads), most_calls(given), kernels.CALL_SIZE), dtype=np.int64)
     for rows, one in zip(table, given.workloads, strict=True):
         if one.tokens is not None:
@@ -229,7 +222,7 @@ def most_used(one: WorkloadInput) -> int:
     return 1 + int(one.tokens.input.max(initial=0)) + received
 
 
-def row_extras(given: SharedInput, out: SharedOutput, rules: ProviderInput, attempts: Attempts) -> IntArray:
+def row_extras(given: RunInput, out: RunOutput, rules: ProviderInput, attempts: Attempts) -> IntArray:
     """Return what limits and the cache look at, for each attempt; nothing where there are neither."""
     if not (rules.cache or rules.limits.rates) or all(one.tokens is None for one in given.workloads):
         return np.zeros((kernels.ROW_EXTRAS, 0), dtype=np.int64)

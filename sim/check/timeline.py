@@ -1,35 +1,77 @@
-"""What the tables say of each instant: when something happened, who was active, what the cap was."""
+"""When something happened in a run, who was active then, and what each workload's cap was."""
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.plain import EngineInput, EngineOutput
+from sim.contract.output import RunOutput
+from sim.contract.run import RunInput
 from sim.units import IntArray
 
 
 @dataclass(frozen=True, repr=False)
 class Timeline:
-    """The instants of a run (int64, ascending, distinct) and the active requests and cap at each dispatch."""
+    """Instants (int64, ascending, distinct), active requests and slots at each.
 
+    Parameters
+    ----------
+    active
+        int64[workloads, instants], after what happened at the instant.
+    slots
+        int64[providers, instants].
+    """
+
+    given: RunInput
     instant_ns: IntArray
     active: IntArray
-    cap: IntArray
+    slots: IntArray
 
     def at(self, time_ns: IntArray) -> IntArray:
         """Return the index of the instant at each time (any shape)."""
         return np.searchsorted(self.instant_ns, time_ns)
 
+    def share(self, workload: int, provider: int) -> IntArray:
+        """Return a request's fair share at each instant, by number, or by weight where that counts."""
+        weights = np.array([[uses_weight(self.given, index, provider)] for index in range(len(self.active))])
+        total = np.maximum(1, (self.active * weights).sum(axis=0))
+        own = self.given.workloads[workload].weight
+        weight = own if self.given.providers[provider].allocation.by_weight else 1
+        return np.asarray(np.maximum(1, self.slots[provider] * weight // total))
 
-def timeline(given: EngineInput, out: EngineOutput) -> Timeline:
+    def cap(self, workload: int, provider: int) -> IntArray:
+        """Return how many slots one request of a workload may hold at each instant."""
+        caps = self.given.providers[provider].allocation.caps
+        cap = self.share(workload, provider) if caps else self.slots[provider]
+        degree = self.given.workloads[workload].max_degree
+        return cap if degree is None else np.minimum(cap, degree)
+
+
+def uses_weight(given: RunInput, workload: int, provider: int) -> int:
+    """Return what one active request of a workload counts for at a provider; 0 where it calls another."""
+    one = given.workloads[workload]
+    if all(one.provider_of(call) != provider for call in range(one.calls_per_request)):
+        return 0
+    return one.weight if given.providers[provider].allocation.by_weight else 1
+
+
+def timeline(given: RunInput, out: RunOutput) -> Timeline:
     """Return the timeline of a run, from its tables alone."""
-    finishes = out.finish_ns[out.called]
-    instants = distinct(out.arrival_ns, finishes, out.completion_ns)
-    arrived = np.searchsorted(np.sort(out.arrival_ns), instants, side="right")
-    completed = np.searchsorted(np.sort(out.completion_ns), instants, side="right")
-    active = arrived - completed
-    cap_at = np.array([given.cap(max(1, count)) for count in range(int(active.max(initial=0)) + 1)])
-    return Timeline(instants, active, cap_at[active])
+    attempts = out.attempts
+    steps = np.array([at_ns for provider in given.providers for at_ns, _ in provider.slots], dtype=np.int64)
+    times_ns = (attempts.ready_ns, attempts.start_ns, attempts.finish_ns)
+    instants = distinct(out.arrival_ns, out.completion_ns, *times_ns, steps)
+    arrived, answered = (np.searchsorted(instants, at_ns) for at_ns in (out.arrival_ns, out.completion_ns))
+    size = len(instants)
+    active = np.stack(
+        [
+            np.cumsum(
+                np.bincount(arrived[mine], minlength=size) - np.bincount(answered[mine], minlength=size)
+            )
+            for mine in (out.workload == index for index in range(len(given.workloads)))
+        ]
+    )
+    slots = np.stack([slots_at(provider.slots, instants) for provider in given.providers])
+    return Timeline(given, instants, active, slots)
 
 
 def distinct(*times_ns: IntArray) -> IntArray:
@@ -38,13 +80,16 @@ def distinct(*times_ns: IntArray) -> IntArray:
     return ordered[np.append(True, ordered[1:] != ordered[:-1])] if len(ordered) else ordered
 
 
-def extremes(values: IntArray, first: IntArray, last: IntArray) -> tuple[IntArray, IntArray]:
-    """Return (least, greatest) over each inclusive stretch first..last of a few different values >= 0."""
-    least = np.full(first.shape, np.iinfo(np.int64).max)
-    greatest = np.full(first.shape, -1)
-    for value in np.flatnonzero(np.bincount(values)):
-        count = np.append(0, np.cumsum(values == value))
-        occurs = count[last + 1] > count[first]
-        least[occurs] = np.minimum(least[occurs], value)
-        greatest[occurs] = value
-    return least, greatest
+def slots_at(steps: tuple[tuple[int, int], ...], instants: IntArray) -> IntArray:
+    """Return a provider's concurrency at each instant."""
+    at_ns, slots = (np.array(column, dtype=np.int64) for column in zip(*steps, strict=True))
+    return np.asarray(slots[np.searchsorted(at_ns, instants, side="right") - 1])
+
+
+def provider_of_attempts(given: RunInput, out: RunOutput) -> IntArray:
+    """Return the provider of each attempt (int64[attempts])."""
+    most_calls = max(one.calls_per_request for one in given.workloads)
+    table = np.zeros((len(given.workloads), most_calls), dtype=np.int64)
+    for row, one in zip(table, given.workloads, strict=True):
+        row[: one.calls_per_request] = [one.provider_of(call) for call in range(one.calls_per_request)]
+    return np.asarray(table[out.workload[out.attempts.number], out.attempts.call])

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from sim.draws.engine_input import evaluate
+from sim.draws.run_input import evaluate
 from sim.errors import ArgumentError
 from sim.plan.criteria import Evaluation
 from sim.plan.share import share_spans, usable_slots

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
-from sim.contract.run import REQUEST_OUTCOMES
+from sim.contract.output import REQUEST_OUTCOMES
 
 Kind = Literal["time", "share", "mean", "count"]
 Better = Literal["lower", "higher"]

@@ -1,99 +1,26 @@
-"""What every engine takes and gives: arrays in, arrays out, all times integer nanoseconds.
+"""The plain case of a run, as a view: one workload, one provider, and nothing that can go wrong.
 
-An engine never sees a random generator, a plan's name or a unit other than the nanosecond, so two engines
-that follow the order of events in ARCHITECTURE.md must agree to the last nanosecond and slot index.
+Here every request makes each of its calls once, so that tables have a row per request and a column per call.
+Engines and compiled checks have a fast path for it; all others see `RunInput` and `RunOutput` alone.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from sim.contract.allocation import Allocation, require_known
-from sim.errors import ArgumentError
-from sim.units import IntArray
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.contract.output import OK, SUCCEEDED, Attempts, RunOutput
+from sim.contract.provider import Limits, ProviderInput
+from sim.contract.run import RunInput, WorkloadInput, check_shape, check_table
+from sim.units import BoolArray, IntArray
 
-BoolArray = npt.NDArray[np.bool_]
-Progress = Callable[[int], None]
-"""Called now and then with the number of requests completed so far."""
-
-NO_USER = -1
 NO_CALL = -1
 
 
-class DrawsExhaustedError(Exception):
-    """The load of a workload outlasted its arrays: draw more for it (the first stay the same), run again.
-
-    `workload` is its index among the workloads of the run.
-    """
-
-    def __init__(self, workload: int = 0) -> None:
-        super().__init__(workload)
-        self.workload = workload
-
-
-def check_shape(name: str, array: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
-    """Refuse an array that is not drawn for the requests of its load: engines index it unseen.
-
-    Raises
-    ------
-    ArgumentError
-        Its shape is another.
-    """
-    if array.shape != shape:
-        raise ArgumentError(
-            name, f"must have the shape {shape}, by its workload's load and calls", array.shape
-        )
-
-
-def check_table(name: str, table: BoolArray, most_slots: int) -> None:
-    """Refuse a table of plans without an element for each fair share that there can be.
-
-    Raises
-    ------
-    ArgumentError
-        It is too short.
-    """
-    if len(table) <= most_slots:
-        raise ArgumentError(name, f"must have an element for each share up to {most_slots}", len(table))
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class OpenArrivals:
-    """Requests that arrive whatever happens; `arrival_ns` (int64, one each) never decreases."""
-
-    arrival_ns: IntArray
-
-    @property
-    def requests(self) -> int:
-        """How many requests arrive."""
-        return len(self.arrival_ns)
-
-
-@dataclass(frozen=True, slots=True, repr=False)
-class ClosedUsers:
-    """Users who each wait for their answer, think, and ask again.
-
-    `steps` holds (instant in ns, users from then on), the first at 0; `think_ns[i]` follows request i.
-    Without `end_ns` the run issues one request per element of `think_ns`; with it nothing is issued from
-    `end_ns` on, and running out of elements before raises `DrawsExhaustedError`.
-    """
-
-    steps: tuple[tuple[int, int], ...]
-    think_ns: IntArray
-    end_ns: int | None = None
-
-    @property
-    def requests(self) -> int:
-        """How many requests can be issued before the elements run out."""
-        return len(self.think_ns)
-
-
 @dataclass(frozen=True, repr=False)
-class EngineInput:
+class PlainInput:
     """One run: the provider, the workflow's graph, and every drawn time.
 
     Parameters
@@ -142,6 +69,11 @@ class EngineInput:
     def calls_per_request(self) -> int:
         return len(self.dependencies)
 
+    @property
+    def join_holds_slot(self) -> bool:
+        """Whether the last call is the join, which no serial request makes."""
+        return len(self.serial_order) < self.calls_per_request
+
     def cap(self, active: int) -> int:
         """Return how many slots one request may hold while `active` requests are (at least 1)."""
         share = max(1, self.slots // active) if self.allocation.caps else self.slots
@@ -149,7 +81,7 @@ class EngineInput:
 
 
 @dataclass(frozen=True, repr=False)
-class EngineOutput:
+class PlainOutput:
     """What happened. Requests are numbered in order of arrival; times int64 ns.
 
     Parameters
@@ -207,3 +139,128 @@ class EngineOutput:
     def horizon_ns(self) -> int:
         """The end of the run: its last completion (0 for an empty run)."""
         return int(self.completion_ns.max(initial=0))
+
+
+def plain_view(given: RunInput) -> PlainInput | None:
+    """Return a run in these terms, None where it is not plain. Nothing is copied."""
+    if len(given.workloads) > 1 or len(given.providers) > 1:
+        return None
+    (one,), (provider,) = given.workloads, given.providers
+    changes = len(provider.slots) > 1 or any(provider.reserved) or not provider.allocation.is_plain
+    if changes or provider.limits != Limits() or provider.cache is not None:
+        return None
+    if one.faults is not None or one.warm_first or one.daily_plans is not None:
+        return None
+    return PlainInput(
+        slots=provider.slots[0][1],
+        allocation=provider.allocation,
+        service_ns=one.service_ns,
+        join_ns=one.join_ns,
+        dependencies=one.dependencies,
+        serial_order=one.serial_order,
+        runs_parallel_at=one.runs_parallel_at,
+        load=one.load,
+        max_degree=one.max_degree,
+    )
+
+
+def run_input(given: PlainInput) -> RunInput:
+    """Return a plain run in general terms."""
+    workload = WorkloadInput(
+        service_ns=given.service_ns,
+        join_ns=given.join_ns,
+        dependencies=given.dependencies,
+        serial_order=given.serial_order,
+        runs_parallel_at=given.runs_parallel_at,
+        load=given.load,
+        max_degree=given.max_degree,
+        join_holds_slot=given.join_holds_slot,
+    )
+    return RunInput((workload,), (ProviderInput(((0, given.slots),), given.allocation),))
+
+
+def run_output(given: PlainInput, out: PlainOutput) -> RunOutput:
+    """Return what happened in a plain run in general terms; what is the same for all takes no memory."""
+    return RunOutput(
+        workload=same(0, out.requests),
+        position=np.arange(out.requests),
+        user=out.user,
+        ran_parallel=out.ran_parallel,
+        arrival_ns=out.arrival_ns,
+        completion_ns=out.completion_ns,
+        outcome=same(SUCCEEDED, out.requests),
+        join_start_ns=join_start_ns(given, out),
+        attempts=attempts_of(given, out),
+        active_integral_ns=(out.active_integral_ns,),
+        tokens_outstanding=0,
+        slots_held=0,
+        engine=out.engine,
+    )
+
+
+def join_start_ns(given: PlainInput, out: PlainOutput) -> IntArray:
+    """Return when each join began, or was ready for its slot; a serial request's is of no length."""
+    if given.join_holds_slot:
+        return np.where(out.ran_parallel, out.ready_ns[:, -1], out.completion_ns)
+    return out.completion_ns - np.where(out.ran_parallel, given.join_ns[: out.requests], 0)
+
+
+def attempts_of(given: PlainInput, out: PlainOutput) -> Attempts:
+    """Return the one attempt at each call that was made."""
+    requests, calls = out.requests, given.calls_per_request
+    number = np.repeat(np.arange(requests), calls)
+    call = np.tile(np.arange(calls), requests)
+    columns = [number, call, out.ready_ns, out.start_ns, out.finish_ns, out.slot]
+    columns = [column.reshape(-1) for column in columns]
+    made = out.called.reshape(-1)
+    if not made.all():
+        columns = [column[made] for column in columns]
+    number, call, ready_ns, start_ns, finish_ns, slot = columns
+    first, succeeded, no_prefix = (same(value, len(number)) for value in (0, OK, -1))
+    return Attempts(number, call, first, ready_ns, start_ns, finish_ns, slot, succeeded, no_prefix)
+
+
+def same(value: int, count: int) -> IntArray:
+    """Return one value as often as asked for (int64, read-only)."""
+    return np.broadcast_to(np.int64(value), count)
+
+
+def plain_output(given: PlainInput, out: RunOutput) -> PlainOutput | None:
+    """Return the tables of a run by request and call; None where they cannot be those of a plain run.
+
+    Nothing is copied where every request made every call.
+    """
+    requests, calls = out.requests, given.calls_per_request
+    attempts = out.attempts
+    place = attempts.number * calls + attempts.call
+    constant = ((out.workload, 0), (out.outcome, SUCCEEDED), (attempts.attempt, 0), (attempts.outcome, OK))
+    is_plain = all((column == value).all() for column, value in (*constant, (attempts.hit, -1)))
+    in_order = len(place) == 0 or (place[0] >= 0 and place[-1] < requests * calls)
+    if not is_plain or not in_order or (np.diff(place) <= 0).any():
+        return None
+    columns = [attempts.ready_ns, attempts.start_ns, attempts.finish_ns, attempts.slot]
+    if len(place) < requests * calls:
+        columns = [spread(column, place, requests * calls) for column in columns]
+    ready_ns, start_ns, finish_ns, slot = (column.reshape(requests, calls) for column in columns)
+    dense = PlainOutput(
+        user=out.user,
+        ran_parallel=out.ran_parallel,
+        arrival_ns=out.arrival_ns,
+        completion_ns=out.completion_ns,
+        ready_ns=ready_ns,
+        start_ns=start_ns,
+        finish_ns=finish_ns,
+        slot=slot,
+        active_integral_ns=out.active_integral_ns[0],
+        engine=out.engine,
+    )
+    if (out.join_start_ns != join_start_ns(given, dense)).any():
+        return None
+    return dense
+
+
+def spread(values: IntArray, place: IntArray, size: int) -> IntArray:
+    """Return values at their places among `NO_CALL`s."""
+    filled = np.full(size, NO_CALL, dtype=np.int64)
+    filled[place] = values
+    return filled

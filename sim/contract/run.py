@@ -1,125 +1,26 @@
-"""A provider that is not plain: shared by workloads, limited, failing, cached. Arrays in, tables out, ns.
+"""What every engine is given: workloads in order, and the providers whose slots they borrow.
 
-`sim.contract.plain` is the plain case: one workload, one provider whose slots do not change, and nothing
-that can go wrong. The order of events within an instant is the same, and written down in ARCHITECTURE.md.
+An engine never sees a random generator, a plan's name or a unit other than the nanosecond, so two engines
+that follow the order of events in ARCHITECTURE.md must agree to the last nanosecond and slot index.
 """
 
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from sim.contract.allocation import FAIR_SHARE, Allocation, require_known
-from sim.contract.limit import UNITS
-from sim.contract.plain import (
-    BoolArray,
-    ClosedUsers,
-    EngineInput,
-    OpenArrivals,
-    check_shape,
-    check_table,
-)
-from sim.errors import ArgumentError, require_one_of
-from sim.units import NS_PER_S, IntArray
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.contract.output import ATTEMPT_OUTCOMES, OK, TIMED_OUT
+from sim.contract.provider import ProviderInput
+from sim.errors import ArgumentError
+from sim.units import NS_PER_S, BoolArray, IntArray
 
-# How an attempt ended.
-OK, SERVER_ERROR, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED = range(6)
-ATTEMPT_OUTCOMES = ("ok", "server_error", "rate_limited", "timed_out", "rejected", "cancelled")
-
-# How a request ended.
-SUCCEEDED, DEGRADED, FAILED, DEADLINE_MISSED = range(4)
-REQUEST_OUTCOMES = ("succeeded", "degraded", "failed", "timed_out")
-
-NO_SLOT = -1
 NEVER_NS = (1 << 63) - 1
 PPM = 1_000_000
 DAY_NS = 24 * 3600 * NS_PER_S
-
-
-@dataclass(frozen=True, slots=True)
-class RateLimit:
-    """So many calls or tokens may be admitted per window.
-
-    Parameters
-    ----------
-    unit
-        What is counted, one of `UNITS`.
-    amount, window_ns
-        The limit, and the time it holds for.
-    burst
-        The capacity of a bucket that refills all the time and starts full; None for windows that start at
-        the multiples of `window_ns` and forget what was left of the one before.
-    """
-
-    unit: str
-    amount: int
-    window_ns: int
-    burst: int | None = None
-
-    def __post_init__(self) -> None:
-        require_one_of("unit", self.unit, UNITS)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """A provider's rate limits. On a limit a call waits, or is rejected and told when to come again."""
-
-    rates: tuple[RateLimit, ...] = ()
-    rejects: bool = False
-    rejections_count: bool = False
-    cached_tokens_count: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixCache:
-    """Prefixes that the provider remembers for `ttl_ns` after their last use, at most `capacity` of them."""
-
-    ttl_ns: int
-    capacity: int | None = None
-
-
-@dataclass(frozen=True)
-class ProviderInput:
-    """One provider.
-
-    Parameters
-    ----------
-    slots
-        (instant in ns, concurrency from then on), the first at 0.
-    allocation
-        Who gets a free slot.
-    reserved
-        Slots kept for each workload; empty for none.
-    lends
-        Whether others may use reserved slots while nobody they are kept for waits.
-    """
-
-    slots: tuple[tuple[int, int], ...]
-    allocation: Allocation = FAIR_SHARE
-    reserved: tuple[int, ...] = ()
-    lends: bool = True
-    limits: Limits = Limits()
-    cache: PrefixCache | None = None
-
-    def __post_init__(self) -> None:
-        require_known(self.allocation)
-
-    @property
-    def most_slots(self) -> int:
-        """The highest concurrency of the run."""
-        return max(slots for _, slots in self.slots)
-
-    def slot_time_ns(self, start_ns: int, end_ns: int) -> int:
-        """Return slots x time between two instants."""
-        ends_ns = [at_ns for at_ns, _ in self.slots[1:]] + [max(end_ns, self.slots[-1][0])]
-        steps = zip(self.slots, ends_ns, strict=True)
-        return sum(
-            slots * max(0, min(to_ns, end_ns) - max(from_ns, start_ns)) for (from_ns, slots), to_ns in steps
-        )
 
 
 @dataclass(frozen=True, repr=False)
@@ -296,7 +197,7 @@ class WorkloadInput:
 
 
 @dataclass(frozen=True, repr=False)
-class SharedInput:
+class RunInput:
     """One run: workloads in order, and the providers whose slots they borrow.
 
     Raises
@@ -324,77 +225,6 @@ class SharedInput:
         return sum(min(slots, branches_at[provider]) for provider, slots in most.items())
 
 
-@dataclass(frozen=True, repr=False)
-class Attempts:
-    """Every attempt at a call, in order of their ends; one element each, int64.
-
-    Parameters
-    ----------
-    number, call, attempt
-        The request, its call, and the 0-based attempt.
-    ready_ns, start_ns, finish_ns
-        It joined the queue, got its slot, gave it back. One that never got a slot starts when it ends.
-    slot
-        `NO_SLOT` where it never got one.
-    outcome
-        One of `OK` .. `CANCELLED`.
-    hit
-        1 where the provider had its prefix cached, 0 where it had not, -1 where it carries none.
-    """
-
-    number: IntArray
-    call: IntArray
-    attempt: IntArray
-    ready_ns: IntArray
-    start_ns: IntArray
-    finish_ns: IntArray
-    slot: IntArray
-    outcome: IntArray
-    hit: IntArray
-
-
-@dataclass(frozen=True, repr=False)
-class SharedOutput:
-    """What happened. Requests of all workloads are numbered together, in order of arrival.
-
-    Parameters
-    ----------
-    workload, position
-        int64[requests]: which workload, and the 0-based place among its requests (the row of its draws).
-    user, ran_parallel, arrival_ns, completion_ns, outcome
-        As for one workload; `outcome` is one of `SUCCEEDED` .. `DEADLINE_MISSED`.
-    join_start_ns
-        int64[requests]: when the join began; -1 where it never did.
-    attempts
-        Every attempt of every request.
-    active_integral_ns
-        For each workload, its active requests x time, summed by the engine as it went.
-    tokens_outstanding
-        What the limits reserved and never settled: 0, or something leaked.
-    slots_held
-        Slots that were still held at the end: 0, or something leaked.
-    """
-
-    workload: IntArray
-    position: IntArray
-    user: IntArray
-    ran_parallel: BoolArray
-    arrival_ns: IntArray
-    completion_ns: IntArray
-    outcome: IntArray
-    join_start_ns: IntArray
-    attempts: Attempts
-    active_integral_ns: tuple[int, ...]
-    tokens_outstanding: int
-    slots_held: int
-    engine: str
-
-    @cached_property
-    def latency_ns(self) -> IntArray:
-        """int64[requests]: completion - arrival, whatever the outcome."""
-        return self.completion_ns - self.arrival_ns
-
-
 def drawn_shapes(one: WorkloadInput) -> Iterator[tuple[str, npt.NDArray[Any], tuple[int, ...]]]:
     """Yield (name, array, the shape that it must have) of everything that is drawn for a workload."""
     requests = (one.load.requests,)
@@ -418,16 +248,27 @@ def plan_tables(one: WorkloadInput) -> Iterator[tuple[str, BoolArray]]:
             yield f"daily_plans.tables[{place}]", table
 
 
-def shared_input(given: EngineInput) -> SharedInput:
-    """Return a plain run in these terms."""
-    workload = WorkloadInput(
-        service_ns=given.service_ns,
-        join_ns=given.join_ns,
-        dependencies=given.dependencies,
-        serial_order=given.serial_order,
-        runs_parallel_at=given.runs_parallel_at,
-        load=given.load,
-        max_degree=given.max_degree,
-        join_holds_slot=len(given.serial_order) < given.calls_per_request,
-    )
-    return SharedInput((workload,), (ProviderInput(((0, given.slots),), given.allocation),))
+def check_shape(name: str, array: npt.NDArray[Any], shape: tuple[int, ...]) -> None:
+    """Refuse an array that is not drawn for the requests of its load: engines index it unseen.
+
+    Raises
+    ------
+    ArgumentError
+        Its shape is another.
+    """
+    if array.shape != shape:
+        raise ArgumentError(
+            name, f"must have the shape {shape}, by its workload's load and calls", array.shape
+        )
+
+
+def check_table(name: str, table: BoolArray, most_slots: int) -> None:
+    """Refuse a table of plans without an element for each fair share that there can be.
+
+    Raises
+    ------
+    ArgumentError
+        It is too short.
+    """
+    if len(table) <= most_slots:
+        raise ArgumentError(name, f"must have an element for each share up to {most_slots}", len(table))

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sim.contract.run import OK, PPM, RATE_LIMITED, SERVER_ERROR, TIMED_OUT, Faults, Tokens
+from sim.contract.output import OK, RATE_LIMITED, SERVER_ERROR, TIMED_OUT
+from sim.contract.run import PPM, Faults, Tokens
 from sim.draws.drawing import Draws, draw_values
 from sim.draws.streams import Streams
 from sim.scenario import Scenario

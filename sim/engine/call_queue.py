@@ -11,7 +11,7 @@ from heapq import heappop, heappush
 
 import simpy
 
-from sim.contract.plain import EngineInput
+from sim.contract.plain import PlainInput
 from sim.engine.clock import Clock
 from sim.engine.graph import Graph
 
@@ -159,7 +159,7 @@ class FewestHeld(BelowCap):
 CallQueue = InLine | BelowCap
 
 
-def call_queue(given: EngineInput) -> CallQueue:
+def call_queue(given: PlainInput) -> CallQueue:
     """Return the queue of a run's allocation."""
     calls = given.calls_per_request
     at_once = min(given.slots, calls) if given.runs_parallel_at[1:].any() else 1

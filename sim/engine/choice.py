@@ -1,10 +1,13 @@
 """Which engine runs: by its name, or by what the run is large enough for."""
 
+from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
-from sim.contract.plain import EngineInput, EngineOutput, Progress
-from sim.contract.run import SharedInput, SharedOutput
+from sim.contract.load import Progress
+from sim.contract.output import RunOutput
+from sim.contract.plain import PlainInput, PlainOutput, plain_view, run_output
+from sim.contract.run import RunInput
 from sim.engine.shared.model import run_shared as run_shared_simpy
 from sim.engine.simpy_model import run as run_simpy
 from sim.errors import ArgumentError
@@ -22,28 +25,51 @@ command would name another engine the second time.
 NO_NUMBA = "numba is not installed"
 
 
-class Engine(Protocol):
-    """What every engine is called with."""
+class Run(Protocol):
+    """Simulates any run; `progress` is called now and then with the number of completed requests."""
 
-    def __call__(self, given: EngineInput, progress: Progress | None = None) -> EngineOutput: ...
-
-
-class SharedEngine(Protocol):
-    """What every engine is called with where providers are shared, limited, failing or cached."""
-
-    def __call__(self, given: SharedInput, progress: Progress | None = None) -> SharedOutput: ...
+    def __call__(self, given: RunInput, progress: Progress | None = None) -> RunOutput: ...
 
 
-class EngineChoice(NamedTuple):
-    """What to call, plain and shared, its name as outputs have it, and why it was chosen, in words."""
+class PlainRun(Protocol):
+    """Simulates a plain run."""
 
-    run: Engine
-    run_shared: SharedEngine
+    def __call__(self, given: PlainInput, progress: Progress | None = None) -> PlainOutput: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Engine:
+    """One engine: a fast path for plain runs, a model for all runs, and why it was chosen, in words."""
+
     name: str
-    why: str
+    plain: PlainRun
+    general: Run
+    why: str = ""
+
+    def run(self, given: RunInput, progress: Progress | None = None) -> RunOutput:
+        """Simulate one run.
+
+        Raises
+        ------
+        DrawsExhaustedError
+            A closed load with an end outlasted its arrays.
+        EngineError
+            The compiled engine cannot run this input.
+        """
+        return self.path_of(given)(given, progress)
+
+    def path_of(self, given: RunInput) -> Run:
+        """Return what this run takes: the fast path, which runs plain inputs alone, or the model."""
+        return self.general if plain_view(given) is None else self.run_plain
+
+    def run_plain(self, given: RunInput, progress: Progress | None = None) -> RunOutput:
+        """Simulate a run that is plain."""
+        plain = plain_view(given)
+        assert plain is not None
+        return run_output(plain, self.plain(plain, progress))
 
 
-def select_engine(name: str, requests: int) -> EngineChoice:
+def select_engine(name: str, requests: int) -> Engine:
     """Return the engine that simulates so many requests.
 
     Both give the same tables. Nothing but the arguments, and whether numba is installed, has an influence,
@@ -76,19 +102,19 @@ def select_engine(name: str, requests: int) -> EngineChoice:
     return compiled_engine(f"{WORTH_COMPILING:,} requests or more")
 
 
-def simpy_engine(why: str) -> EngineChoice:
-    """Return the SimPy models."""
-    return EngineChoice(run_simpy, run_shared_simpy, "simpy", why)
+def simpy_engine(why: str = "") -> Engine:
+    """Return the SimPy models, the ones to read."""
+    return Engine("simpy", run_simpy, run_shared_simpy, why)
 
 
-def compiled_engine(why: str) -> EngineChoice:
+def compiled_engine(why: str) -> Engine:
     """Return the compiled engine."""
     from sim.engine.compiled import run  # noqa: PLC0415  it needs numba to be there
 
-    return EngineChoice(run, run_shared_compiled, "compiled", why)
+    return Engine("compiled", run, run_shared_compiled, why)
 
 
-def run_shared_compiled(given: SharedInput, progress: Progress | None = None) -> SharedOutput:
+def run_shared_compiled(given: RunInput, progress: Progress | None = None) -> RunOutput:
     """Simulate one run on shared providers with compiled kernels, which import numba."""
     from sim.engine.shared.compiled import run_shared  # noqa: PLC0415  only where it is used
 

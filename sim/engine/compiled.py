@@ -9,19 +9,11 @@ from importlib.util import find_spec
 
 import numpy as np
 
-from sim.contract.plain import (
-    NO_USER,
-    BoolArray,
-    ClosedUsers,
-    DrawsExhaustedError,
-    EngineInput,
-    EngineOutput,
-    OpenArrivals,
-    Progress,
-)
+from sim.contract.load import NO_USER, ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
+from sim.contract.plain import PlainInput, PlainOutput
 from sim.engine.graph import chain_graph, dependency_graph
 from sim.errors import EngineError
-from sim.units import IntArray
+from sim.units import BoolArray, IntArray
 
 if find_spec("numba") is None:
     raise EngineError("engine compiled needs numba, which is not installed: pip install 'slotsim[compiled]'")
@@ -41,7 +33,7 @@ NAME = "compiled"
 World = tuple[Run, Graph | None, Held | None, Users | None]
 
 
-def run(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
+def run(given: PlainInput, progress: Progress | None = None) -> PlainOutput:
     """Simulate one run with compiled kernels.
 
     Raises
@@ -58,7 +50,7 @@ def run(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
     return run_events(given, progress)
 
 
-def unsupported(given: EngineInput) -> str | None:
+def unsupported(given: PlainInput) -> str | None:
     """Return what of this input the compiled engine cannot run, in words, or None."""
     longest_ns = int(given.service_ns.max(initial=0))
     if longest_ns > 1 << (TIME_BITS - slot_bits(given)):
@@ -66,7 +58,7 @@ def unsupported(given: EngineInput) -> str | None:
     return None
 
 
-def run_events(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
+def run_events(given: PlainInput, progress: Progress | None = None) -> PlainOutput:
     """Simulate any run, event by event."""
     return output(given, *to_the_end(initial_world(given), progress))
 
@@ -83,7 +75,7 @@ def to_the_end(world: World, progress: Progress | None = None) -> World:
     return world
 
 
-def run_in_order(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
+def run_in_order(given: PlainInput, progress: Progress | None = None) -> PlainOutput:
     """Simulate a run for which `serves_in_order` holds, without an event list.
 
     The integral of active requests is then the sum of the latencies: there is nothing else to sum.
@@ -108,7 +100,7 @@ def run_in_order(given: EngineInput, progress: Progress | None = None) -> Engine
         kernels.serve_in_order(run, slot_bits(given), parallel, first, last)
         if progress is not None:
             progress(last)
-    return EngineOutput(
+    return PlainOutput(
         user=np.broadcast_to(np.int64(NO_USER), requests),
         ran_parallel=np.broadcast_to(np.bool_(parallel), requests),
         arrival_ns=run.arrival_ns,
@@ -122,7 +114,7 @@ def run_in_order(given: EngineInput, progress: Progress | None = None) -> Engine
     )
 
 
-def serves_in_order(given: EngineInput) -> bool:
+def serves_in_order(given: PlainInput) -> bool:
     """Return whether each request's calls simply start in order, each on the slot that is free soonest.
 
     So it is when all of them are ready at the arrival and no cap can keep one from a free slot.
@@ -138,14 +130,14 @@ def serves_in_order(given: EngineInput) -> bool:
     return last_start_ns + longest_ns < 1 << (TIME_BITS - slot_bits(given))
 
 
-def caps_can_bind(given: EngineInput) -> bool:
+def caps_can_bind(given: PlainInput) -> bool:
     """Return whether who gets a slot may depend on how many its request holds."""
     if given.calls_per_request == 1 or not given.runs_parallel_at[1:].any():
         return False  # whoever waits holds nothing
     return given.allocation.fewest_first or bool(caps(given).min() < given.calls_per_request)
 
 
-def caps(given: EngineInput) -> IntArray:
+def caps(given: PlainInput) -> IntArray:
     """Return the cap while 0, 1, 2, ... requests are active, to the most that there can be or matter."""
     most = given.slots
     if isinstance(given.load, ClosedUsers):
@@ -156,12 +148,12 @@ def caps(given: EngineInput) -> IntArray:
     return np.append(cap[:1], cap)
 
 
-def used_slots(given: EngineInput) -> int:
+def used_slots(given: PlainInput) -> int:
     """Return how many slots can ever be used: the unused ones are taken first, in ascending order."""
     return max(1, min(given.slots, given.service_ns.size))
 
 
-def slot_bits(given: EngineInput) -> int:
+def slot_bits(given: PlainInput) -> int:
     """Return how many bits a slot's number takes."""
     return (used_slots(given) - 1).bit_length()
 
@@ -177,7 +169,7 @@ def plain(values: IntArray) -> IntArray:
 # The arrays of a run
 
 
-def initial_world(given: EngineInput) -> World:
+def initial_world(given: PlainInput) -> World:
     """Return everything that the kernels work on, at the start of a run."""
     requests, calls = given.service_ns.shape
     slots = used_slots(given)
@@ -204,12 +196,12 @@ def initial_world(given: EngineInput) -> World:
     )
 
 
-def ready_at_arrival(given: EngineInput) -> bool:
+def ready_at_arrival(given: PlainInput) -> bool:
     """Return whether all calls of each request are ready when it arrives."""
     return bool(given.runs_parallel_at[1:].all()) and not any(given.dependencies)
 
 
-def initial_state(given: EngineInput) -> IntArray:
+def initial_state(given: PlainInput) -> IntArray:
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.CALLS] = given.calls_per_request
     state[kernels.SLOT_BITS] = slot_bits(given)
@@ -225,7 +217,7 @@ def initial_state(given: EngineInput) -> IntArray:
     return state
 
 
-def most_queued(given: EngineInput) -> int:
+def most_queued(given: PlainInput) -> int:
     """Return how many calls may become ready at one instant: by completions, and by arrivals."""
     needed = np.array([call for needs in given.dependencies for call in needs], dtype=np.int64)
     by_one = max(1, int(np.bincount(needed).max(initial=0)))
@@ -242,13 +234,13 @@ def most_together(load: OpenArrivals | ClosedUsers) -> int:
     return int(np.unique(load.arrival_ns, return_counts=True)[1].max())
 
 
-def initial_arrivals(given: EngineInput) -> IntArray:
+def initial_arrivals(given: PlainInput) -> IntArray:
     if isinstance(given.load, OpenArrivals):
         return plain(given.load.arrival_ns)
     return np.empty(len(given.load.think_ns), dtype=np.int64)
 
 
-def initial_held(given: EngineInput) -> Held:
+def initial_held(given: PlainInput) -> Held:
     requests, calls = given.service_ns.shape
     cap_at, height_from = np.minimum(caps(given), calls), tree_heights(RANKS)
     return Held(
@@ -286,7 +278,7 @@ def initial_users(load: ClosedUsers) -> Users:
     )
 
 
-def initial_graph(given: EngineInput) -> Graph:
+def initial_graph(given: PlainInput) -> Graph:
     """Return the nodes of both plans' graphs, and the calls that depend on each."""
     requests, calls = given.service_ns.shape
     blockers: list[int] = []
@@ -309,7 +301,7 @@ def initial_graph(given: EngineInput) -> Graph:
     )
 
 
-def parallel_at(given: EngineInput) -> IntArray:
+def parallel_at(given: PlainInput) -> IntArray:
     """Return whether the plan is parallel (1 or 0) for each number of active requests, as `caps` does."""
     share = np.maximum(1, given.slots // np.maximum(1, np.arange(len(caps(given)))))
     return np.asarray(given.runs_parallel_at[share], dtype=np.int64)
@@ -361,8 +353,8 @@ def trees(leaves: IntArray, height_from: IntArray) -> IntArray:
 
 
 def output(
-    given: EngineInput, run: Run, graph: Graph | None, _held: Held | None, users: Users | None
-) -> EngineOutput:
+    given: PlainInput, run: Run, graph: Graph | None, _held: Held | None, users: Users | None
+) -> PlainOutput:
     """Return the tables of the requests issued: views of the arrays that the kernels filled."""
     state = run.state
     requests, calls = int(state[kernels.ISSUED]), given.calls_per_request
@@ -377,7 +369,7 @@ def output(
         column[: requests * calls].reshape(requests, calls)
         for column in (run.start_ns, run.finish_ns, run.slot)
     )
-    return EngineOutput(
+    return PlainOutput(
         user=np.broadcast_to(np.int64(NO_USER), requests) if users is None else users.user[:requests],
         ran_parallel=parallel,
         arrival_ns=arrival_ns,

@@ -24,10 +24,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.contract.plain import BoolArray
 from sim.engine.kernel_sort import sort
 from sim.engine.native import helper, kernel, part
-from sim.units import IntArray
+from sim.units import BoolArray, IntArray
 
 NOBODY = -1
 NEVER = (1 << 63) - 1

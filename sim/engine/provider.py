@@ -4,7 +4,7 @@ from collections.abc import Callable
 from heapq import heappop, heappush
 from typing import Any
 
-from sim.contract.plain import EngineInput
+from sim.contract.plain import PlainInput
 from sim.engine.call_queue import Call, Request, call_queue
 from sim.engine.clock import DISPATCH, Clock, Moment
 
@@ -12,7 +12,7 @@ from sim.engine.clock import DISPATCH, Clock, Moment
 class Provider:
     """Slots under an allocation. Calls queue, are granted slots at the end of an instant, and finish."""
 
-    def __init__(self, env: Clock, given: EngineInput, finished: Callable[[Call], None]) -> None:
+    def __init__(self, env: Clock, given: PlainInput, finished: Callable[[Call], None]) -> None:
         self.env = env
         self.given = given
         self.finished = finished

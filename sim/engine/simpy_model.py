@@ -9,7 +9,8 @@ from typing import Any
 
 import simpy
 
-from sim.contract.plain import EngineInput, EngineOutput, OpenArrivals, Progress
+from sim.contract.load import OpenArrivals, Progress
+from sim.contract.plain import PlainInput, PlainOutput
 from sim.engine.call_queue import Call, Request
 from sim.engine.clock import SETTLED, Clock, Moment
 from sim.engine.columns import CallColumns, RequestColumns
@@ -25,7 +26,7 @@ class Model:
 
     provider_class = Provider
 
-    def __init__(self, given: EngineInput, progress: Progress | None = None) -> None:
+    def __init__(self, given: PlainInput, progress: Progress | None = None) -> None:
         self.given = given
         self.progress = progress
         self.env = Clock()
@@ -47,10 +48,10 @@ class Model:
             return OpenSource(self.env, self.given.load, self.issue)
         return ClosedSource(self.env, self.given.load, self.issue)
 
-    def run(self) -> EngineOutput:
+    def run(self) -> PlainOutput:
         """Issue every request that the load asks for, and drain."""
         self.env.run()
-        return EngineOutput(
+        return PlainOutput(
             **self.requests.arrays(),
             **self.calls.arrays(len(self.requests.user)),
             active_integral_ns=self.provider.active_integral_ns,
@@ -113,7 +114,7 @@ class Model:
             self.progress(self.completed)
 
 
-def run(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
+def run(given: PlainInput, progress: Progress | None = None) -> PlainOutput:
     """Simulate one run with SimPy.
 
     Raises

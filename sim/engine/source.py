@@ -5,7 +5,7 @@ from typing import Any
 
 import simpy
 
-from sim.contract.plain import NO_USER, ClosedUsers, DrawsExhaustedError, OpenArrivals
+from sim.contract.load import NO_USER, ClosedUsers, DrawsExhaustedError, OpenArrivals
 from sim.engine.clock import ARRIVAL, USER_RETURN, Clock, Moment
 
 Issue = Callable[[int, int], None]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.run import NO_SLOT
+from sim.contract.output import NO_SLOT
 from sim.run.simulation import Run
 from sim.units import FloatArray, IntArray
 
@@ -59,28 +59,20 @@ def active_requests(run: Run) -> StepFunction:
 
 def queue_length(run: Run) -> StepFunction:
     """Return the calls that are ready and wait for a slot, each attempt for its own."""
-    if run.shared is None:
-        out = run.out
-        return step_function(out.ready_ns[out.called], out.start_ns[out.called])
-    attempts = run.shared.out.attempts
+    attempts = run.out.attempts
     return step_function(attempts.ready_ns, attempts.start_ns)
 
 
 def slots_in_use(run: Run) -> StepFunction:
     """Return the calls that hold a slot, of any provider and whatever became of them."""
-    if run.shared is None:
-        out = run.out
-        return step_function(out.start_ns[out.called], out.finish_ns[out.called])
-    attempts = run.shared.out.attempts
+    attempts = run.out.attempts
     held = attempts.slot != NO_SLOT
     return step_function(attempts.start_ns[held], attempts.finish_ns[held])
 
 
 def slots_offered(run: Run) -> StepFunction:
     """Return the slots of all providers together."""
-    if run.shared is None:
-        return StepFunction(np.zeros(1, dtype=np.int64), np.full(1, run.given.slots))
-    providers = run.shared.given.providers
+    providers = run.given.providers
     time_ns = np.unique([at_ns for one in providers for at_ns, _ in one.slots])
     offered = [
         sum(max(step for step in one.slots if step[0] <= at_ns)[1] for one in providers)

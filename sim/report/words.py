@@ -156,8 +156,7 @@ def warmup_words(result: Result) -> str:
 
 def attempts_words(result: Result) -> str:
     """Return what drawings of calls leave out where calls may take several attempts; empty where none do."""
-    shared = [plan.first_run.shared for plan in result.plans]
-    several = any(one is not None and one.out.attempts.attempt.any() for one in shared)
+    several = any(plan.first_run.out.attempts.attempt.any() for plan in result.plans)
     return " Of a call with several attempts the one that counted is drawn." if several else ""
 
 

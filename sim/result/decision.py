@@ -8,7 +8,7 @@ import numpy as np
 from sim.contract.figure import COST_PER_SUCCESS, MEAN_LATENCY, PREFIX_REUSE
 from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import is_deterministic
-from sim.draws.engine_input import evaluate
+from sim.draws.run_input import evaluate
 from sim.plan.criteria import Evaluation
 from sim.plan.share import usable_slots
 from sim.result.measured_decision import MeasuredDecision, measured_decision

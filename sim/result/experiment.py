@@ -7,8 +7,9 @@ from functools import partial
 from typing import TypedDict
 
 from sim.contract.figure import MEAN_LATENCY
+from sim.contract.load import Progress
 from sim.draws.drawing import expected_requests, is_deterministic
-from sim.engine import Progress, select_engine
+from sim.engine import select_engine
 from sim.engine.choice import NO_NUMBA
 from sim.errors import EngineError
 from sim.result.result import Result, collect
@@ -199,6 +200,6 @@ def run_one(
 ) -> Outcome:
     """Simulate, check and measure one run; its tables come along only where they are kept."""
     chosen = select_engine(engine, 0)
-    run = simulate_once(scenario, plan, replication, progress, chosen.run, shared_engine=chosen.run_shared)
+    run = simulate_once(scenario, plan, replication, progress, chosen)
     measured = measure(scenario, run)
     return measured, KeptRun(scenario, plan, chosen.name, measured.dropped, run) if keep else None

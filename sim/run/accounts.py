@@ -4,13 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.plain import BoolArray
-from sim.contract.run import DEGRADED, SUCCEEDED
-from sim.plan.cost import parallel_cost_micros, serial_cost_micros
+from sim.contract.output import DEGRADED
 from sim.run.attempt_cost import request_costs_micros
 from sim.run.simulation import Run
 from sim.scenario import Scenario
-from sim.units import FloatArray, IntArray
+from sim.units import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -39,11 +37,5 @@ class Accounts:
 
 def accounts_of(scenario: Scenario, run: Run) -> Accounts:
     """Return what each request of a run came to."""
-    if run.shared is not None:
-        out = run.shared.out
-        costs = [request_costs_micros(part, out, index) for index, part in enumerate(scenario.parts)]
-        return Accounts(np.sum(costs, axis=0), out.outcome, out.workload)
-    plan = scenario.parallel_plan(1)
-    costs_micros = np.array([serial_cost_micros(plan), parallel_cost_micros(plan)], dtype=np.float64)
-    succeeded, first = np.broadcast_to(np.array([[SUCCEEDED], [0]]), (2, run.out.requests))
-    return Accounts(costs_micros[run.out.ran_parallel.view(np.int8)], succeeded, first)
+    costs = [request_costs_micros(part, run.out, index) for index, part in enumerate(scenario.parts)]
+    return Accounts(np.sum(costs, axis=0), run.out.outcome, run.out.workload)

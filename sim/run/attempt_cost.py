@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from sim.contract.run import NO_SLOT, RATE_LIMITED, SharedOutput
+from sim.contract.output import NO_SLOT, RATE_LIMITED, RunOutput
 from sim.plan.cost import shared_context_cost_micros
 from sim.plan.schedule import serial_order
 from sim.scenario import Scenario
@@ -14,7 +14,7 @@ HOUR_NS = 3600 * NS_PER_S
 DAY_HOURS = 24
 
 
-def request_costs_micros(part: Scenario, out: SharedOutput, index: int) -> FloatArray:
+def request_costs_micros(part: Scenario, out: RunOutput, index: int) -> FloatArray:
     """Return what each request of a workload costs, float64[requests of the run], 0 for other workloads'.
 
     Every attempt that held a slot is paid for, whatever came of it, except one that the provider turned away.
@@ -38,7 +38,7 @@ def request_costs_micros(part: Scenario, out: SharedOutput, index: int) -> Float
     return costs_micros
 
 
-def copy_costs_micros(part: Scenario, out: SharedOutput, paid: IntArray) -> FloatArray:
+def copy_costs_micros(part: Scenario, out: RunOutput, paid: IntArray) -> FloatArray:
     """Return what each paid attempt is charged for the shared context (float64)."""
     attempts, branches = out.attempts, part.workflow.branches
     call, hit = attempts.call[paid], attempts.hit[paid]

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
-from sim.contract.plain import Progress
+from sim.contract.load import Progress
 from sim.errors import EngineError
 
 if TYPE_CHECKING:

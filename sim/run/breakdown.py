@@ -5,19 +5,17 @@ arrival. Each stretch belongs to one part, so that the parts add up to the laten
 """
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 
-from sim.check.shared_timeline import provider_of_attempts
-from sim.contract.plain import BoolArray
-from sim.contract.run import NO_SLOT, OK
-from sim.engine import NO_CALL
-from sim.run.shared_simulation import SharedRun
+from sim.check.timeline import provider_of_attempts
+from sim.contract.output import NO_SLOT, OK, SUCCEEDED
+from sim.contract.run import WorkloadInput
 from sim.run.simulation import Run
-from sim.units import NS_PER_MS, IntArray
+from sim.units import NS_PER_MS, BoolArray, IntArray
 
 PARTS: Final = {
     "service": "service on the critical path",
@@ -33,6 +31,7 @@ MOST_REQUESTS = 20_000
 SLOWEST = 10
 CALLS_AT_ONCE = 1_000_000
 NEVER = (1 << 63) - 1
+NOT_CALLED = -1
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,39 +114,64 @@ def longest(latency_ns: IntArray, count: int) -> IntArray:
 
 def break_down(run: Run, requests: IntArray) -> Breakdown:
     """Return the parts of the latencies of delivered requests, by number and in the order given."""
-    arrival_ns, completion_ns = run.out.arrival_ns[requests], run.out.completion_ns[requests]
-    period = int(arrival_ns.min(initial=NEVER)), int(completion_ns.max(initial=0))
-    waits = [ProviderWaits(run, provider, period) for provider in range(providers_of(run))]
-    if run.shared is None:
-        some = np.array_split(requests, 1 + len(requests) * run.given.calls_per_request // CALLS_AT_ONCE)
-        return Breakdown(requests, np.concatenate([plain_parts(run, each, waits[0]) for each in some]))
-    legs = shared_legs(run.shared, requests)
-    join_start_ns = run.shared.out.join_start_ns[requests]
-    rows = [
-        Way(legs[request], arrives_ns, waits).parts(joins_ns, completes_ns, join_call(run.shared, request))
-        for request, arrives_ns, joins_ns, completes_ns in zip(
-            requests.tolist(),
-            arrival_ns.tolist(),
-            join_start_ns.tolist(),
-            completion_ns.tolist(),
-            strict=True,
-        )
-    ]
-    return Breakdown(requests, np.array(rows, dtype=np.int64).reshape(-1, len(PARTS)))
+    out = run.out
+    period = int(out.arrival_ns[requests].min(initial=NEVER)), int(out.completion_ns[requests].max(initial=0))
+    waits = [ProviderWaits(run, provider, period) for provider in range(len(run.given.providers))]
+    parts_ns = np.zeros((len(requests), len(PARTS)), dtype=np.int64)
+    straight = is_straight(run, requests)
+    for index, workload in enumerate(run.given.workloads):
+        mine = np.flatnonzero(straight & (out.workload[requests] == index))
+        for some in np.array_split(mine, 1 + len(mine) * workload.calls_per_request // CALLS_AT_ONCE):
+            parts_ns[some] = straight_parts(run, workload, requests[some], waits)
+    for place in np.flatnonzero(~straight).tolist():
+        parts_ns[place] = Way(run, int(requests[place]), waits).parts()
+    return Breakdown(requests, parts_ns)
 
 
-def plain_parts(run: Run, requests: IntArray, wait: "ProviderWaits") -> IntArray:
-    """Return the parts of latencies of a plain run (int64[requests, parts]), all ways back taken together."""
-    given, out = run.given, run.out
-    arrival_ns = out.arrival_ns[requests]
-    ready_ns, start_ns, finish_ns = (
-        column[requests] for column in (out.ready_ns, out.start_ns, out.finish_ns)
+def rows_of(run: Run, requests: IntArray) -> tuple[IntArray, IntArray]:
+    """Return the rows of the attempts of some requests, and the place of its request for each."""
+    number = run.out.attempts.number
+    first, last = (np.searchsorted(number, requests, side=side) for side in ("left", "right"))
+    count = last - first
+    place = np.repeat(np.arange(len(requests)), count)
+    return first[place] + np.arange(len(place)) - (np.cumsum(count) - count)[place], place
+
+
+def is_straight(run: Run, requests: IntArray) -> BoolArray:
+    """Return which requests made each call once, without trouble, and waited for all (bool[n])."""
+    out, attempts = run.out, run.out.attempts
+    straight = np.equal(out.outcome[requests], SUCCEEDED)
+    warm = np.array([one.warm_first for one in run.given.workloads])
+    straight &= ~(warm[out.workload[requests]] & out.ran_parallel[requests])
+    rows, place = rows_of(run, requests)
+    troubled = (attempts.outcome[rows] != OK) | (attempts.attempt[rows] > 0)
+    # With k of n, a straggler may run on after the join.
+    troubled |= (attempts.finish_ns[rows] > out.join_start_ns[requests][place]) & (
+        attempts.ready_ns[rows] < out.join_start_ns[requests][place]
     )
+    straight[place[troubled]] = False
+    return straight
+
+
+def straight_parts(
+    run: Run, workload: WorkloadInput, requests: IntArray, waits: Sequence["ProviderWaits"]
+) -> IntArray:
+    """Return the parts of straight requests of one workload (int64[n, parts]), all ways back together."""
+    out, attempts = run.out, run.out.attempts
+    rows, place = rows_of(run, requests)
+    shape = (len(requests), workload.calls_per_request)
+    tables = [np.full(shape, NOT_CALLED, dtype=np.int64) for _ in range(3)]
+    for table, column in zip(tables, (attempts.ready_ns, attempts.start_ns, attempts.finish_ns), strict=True):
+        table[place, attempts.call[rows]] = column[rows]
+    ready_ns, start_ns, finish_ns = tables
+    arrival_ns, completion_ns = out.arrival_ns[requests], out.completion_ns[requests]
+    parallel = out.ran_parallel[requests]
     parts = np.zeros((len(requests), len(PARTS)), dtype=np.int64)
-    parts[:, JOIN] = np.where(out.ran_parallel[requests], given.join_ns[requests], 0)
-    ended_ns = out.completion_ns[requests] - parts[:, JOIN]
+    if not workload.join_holds_slot:
+        parts[:, JOIN] = completion_ns - out.join_start_ns[requests]
+    ended_ns = completion_ns - parts[:, JOIN]
     ended_then = last_ended(start_ns, finish_ns, np.column_stack([ready_ns, ended_ns]))
-    on_the_way = np.zeros(start_ns.shape, dtype=np.bool_)
+    on_the_way = np.zeros(shape, dtype=np.bool_)
     place = np.flatnonzero(ended_ns > arrival_ns)
     call = ended_then[place, -1]
     while len(place):
@@ -155,12 +179,14 @@ def plain_parts(run: Run, requests: IntArray, wait: "ProviderWaits") -> IntArray
         waited = ready_ns[place, call] > arrival_ns[place]
         place, call = place[waited], ended_then[place, call][waited]
     row, call = np.nonzero(on_the_way)
-    held_slot = (call == len(given.serial_order)) & out.ran_parallel[requests[row]]
     became_ready_ns, started_ns = ready_ns[row, call], start_ns[row, call]
-    np.add.at(parts, (row, np.where(held_slot, JOIN, SERVICE)), finish_ns[row, call] - started_ns)
-    full_ns = wait.all_full_ns(started_ns) - wait.all_full_ns(became_ready_ns)
-    np.add.at(parts[:, SLOTS_BUSY], row, full_ns)
-    np.add.at(parts[:, wait.beside_free], row, started_ns - became_ready_ns - full_ns)
+    is_join = (call >= workload.branches) & parallel[row]
+    np.add.at(parts, (row, np.where(is_join, JOIN, SERVICE)), finish_ns[row, call] - started_ns)
+    for index, wait in enumerate(waits):
+        here = np.array([workload.provider_of(one) == index for one in range(shape[1])])[call]
+        full_ns = wait.all_full_ns(started_ns[here]) - wait.all_full_ns(became_ready_ns[here])
+        np.add.at(parts[:, SLOTS_BUSY], row[here], full_ns)
+        np.add.at(parts[:, wait.beside_free], row[here], (started_ns - became_ready_ns)[here] - full_ns)
     return parts
 
 
@@ -181,39 +207,6 @@ def last_ended(start_ns: IntArray, finish_ns: IntArray, time_ns: IntArray) -> In
     return found[:, calls:]
 
 
-def providers_of(run: Run) -> int:
-    """Return how many providers a run has."""
-    return 1 if run.shared is None else len(run.shared.given.providers)
-
-
-def join_call(run: SharedRun, request: int) -> int:
-    """Return the index of the call that is a request's join, -1 where the join is no call."""
-    workload = run.given.workloads[int(run.out.workload[request])]
-    return workload.branches if workload.join_holds_slot else -1
-
-
-def shared_legs(run: SharedRun, requests: IntArray) -> dict[int, list[Leg]]:
-    """Return the attempts of each request on shared providers."""
-    attempts = run.out.attempts
-    wanted = np.zeros(len(run.out.arrival_ns), dtype=np.bool_)
-    wanted[requests] = True
-    mine = wanted[attempts.number]
-    columns = (
-        attempts.number,
-        attempts.call,
-        attempts.attempt,
-        attempts.ready_ns,
-        attempts.start_ns,
-        attempts.finish_ns,
-        provider_of_attempts(run.given, run.out),
-        (attempts.outcome == OK).astype(np.int64),
-    )
-    legs: defaultdict[int, list[Leg]] = defaultdict(list)
-    for request, *leg in zip(*(column[mine].tolist() for column in columns), strict=True):
-        legs[request].append(Leg(*leg))
-    return legs
-
-
 class ProviderWaits:
     """Splits a wait at one provider, within a period (from, to), by its cause."""
 
@@ -227,12 +220,9 @@ class ProviderWaits:
         self.is_full = busy >= offered
         full_ns = np.where(self.is_full[:-1], np.diff(self.at_ns), 0)
         self.full_before_ns = np.concatenate([[0], np.cumsum(full_ns)])
-        self.beside_free = OWN_CAP
-        if run.shared is not None:
-            rules = run.shared.given.providers[provider]
-            self.beside_free = OWN_CAP if rules.allocation.caps and not rules.limits.rates else LIMITS
-            if not rules.limits.rates and not any(rules.reserved):
-                self.beside_free = OWN_CAP
+        rules = run.given.providers[provider]
+        held_back = rules.limits.rates or (any(rules.reserved) and not rules.allocation.caps)
+        self.beside_free = LIMITS if held_back else OWN_CAP
 
     def full_ns(self, time_ns: int) -> int:
         """Return for how long, up to a time within the period, every slot had been taken since some time."""
@@ -258,22 +248,15 @@ def held_slots(
     run: Run, provider: int, period: tuple[int, int]
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return (starts, finishes) of what held a provider's slots, and (instants, slots) of its concurrency."""
-    if run.shared is None:
-        out, zero = run.out, np.zeros(1, dtype=np.int64)
-        # Requests are numbered in order of arrival, and none takes longer than the longest.
-        first, last = np.searchsorted(
-            out.arrival_ns, [period[0] - int(out.latency_ns.max(initial=0)), period[1] + 1]
-        )
-        start_ns, finish_ns = out.start_ns[first:last], out.finish_ns[first:last]
-        meanwhile = (start_ns != NO_CALL) & overlaps(start_ns, finish_ns, period)
-        return start_ns[meanwhile], finish_ns[meanwhile], zero, zero + run.given.slots
-    given, attempts = run.shared.given, run.shared.out.attempts
-    mine = (provider_of_attempts(given, run.shared.out) == provider) & (attempts.slot != NO_SLOT)
-    mine &= overlaps(attempts.start_ns, attempts.finish_ns, period)
+    given, out = run.given, run.out
+    # Requests are numbered in order of arrival.
+    mine = np.flatnonzero(overlaps(out.attempts.start_ns, out.attempts.finish_ns, period))
+    at_provider = provider_of_attempts(given, out)[mine] == provider
+    mine = mine[at_provider & (out.attempts.slot[mine] != NO_SLOT)]
     at_ns, slots = (
         np.array(column, dtype=np.int64) for column in zip(*given.providers[provider].slots, strict=True)
     )
-    return attempts.start_ns[mine], attempts.finish_ns[mine], at_ns, slots
+    return out.attempts.start_ns[mine], out.attempts.finish_ns[mine], at_ns, slots
 
 
 def overlaps(start_ns: IntArray, finish_ns: IntArray, period: tuple[int, int]) -> BoolArray:
@@ -285,27 +268,48 @@ Stretch = tuple[Leg, int, int]
 """An attempt, until when it counts, and as which part of the latency."""
 
 
+def legs_of(run: Run, workload: WorkloadInput, request: int) -> Iterator[Leg]:
+    """Yield the attempts of a request."""
+    attempts = run.out.attempts
+    first, last = np.searchsorted(attempts.number, [request, request + 1])
+    for row in range(first, last):
+        call = int(attempts.call[row])
+        yield Leg(
+            call=call,
+            attempt=int(attempts.attempt[row]),
+            ready_ns=int(attempts.ready_ns[row]),
+            start_ns=int(attempts.start_ns[row]),
+            finish_ns=int(attempts.finish_ns[row]),
+            provider=workload.provider_of(call),
+            ok=bool(attempts.outcome[row] == OK),
+        )
+
+
 class Way:
     """One request's way from its answer back to its arrival."""
 
-    def __init__(self, legs: Sequence[Leg], arrival_ns: int, waits: Sequence[ProviderWaits]) -> None:
-        self.legs = {(leg.call, leg.attempt): leg for leg in legs}
+    def __init__(self, run: Run, request: int, waits: Sequence[ProviderWaits]) -> None:
+        self.workload = run.given.workloads[int(run.out.workload[request])]
+        self.legs = {(leg.call, leg.attempt): leg for leg in legs_of(run, self.workload, request)}
         self.ended_at: defaultdict[int, list[Leg]] = defaultdict(list)
         for leg in self.legs.values():
             self.ended_at[leg.finish_ns].append(leg)
-        self.arrival_ns = arrival_ns
+        self.arrival_ns, self.completion_ns, self.join_start_ns = (
+            int(column[request])
+            for column in (run.out.arrival_ns, run.out.completion_ns, run.out.join_start_ns)
+        )
         self.waits = waits
         self.spent = [0] * len(PARTS)
         self.passed: set[Leg] = set()
 
-    def parts(self, join_start_ns: int, completion_ns: int, join_call: int) -> list[int]:
+    def parts(self) -> list[int]:
         """Return the time spent on each part, ns."""
-        if (join_call, 0) in self.legs:
-            last = max((leg for (call, _), leg in self.legs.items() if call == join_call), key=_finish)
-            stretch = self.through(last, completion_ns, JOIN)
+        joins = [leg for leg in self.legs.values() if leg.call >= self.workload.branches]
+        if joins:
+            stretch = self.through(max(joins, key=_finish), self.completion_ns, JOIN)
         else:
-            self.spent[JOIN] += completion_ns - join_start_ns
-            stretch = self.before(join_start_ns)
+            self.spent[JOIN] += self.completion_ns - self.join_start_ns
+            stretch = self.before(self.join_start_ns)
         while stretch is not None:
             stretch = self.through(*stretch)
         return self.spent

@@ -41,9 +41,7 @@ class KeptRun:
     def run(self) -> Run:
         """The run: as it was, or simulated again, which gives the same."""
         engine = select_engine(self.engine, 0)
-        return simulate_once(
-            self.scenario, self.plan, self.replication, None, engine.run, shared_engine=engine.run_shared
-        )
+        return simulate_once(self.scenario, self.plan, self.replication, engine=engine)
 
     @cached_property
     def time_spent(self) -> TimeSpent:

@@ -8,21 +8,20 @@ import numpy as np
 from sim.check import CheckReport
 from sim.contract import figure as named
 from sim.contract.figure import share_within
-from sim.contract.plain import BoolArray
+from sim.contract.output import NO_SLOT, REJECTED, RunOutput
 from sim.draws.drawing import is_deterministic
-from sim.engine import EngineOutput
 from sim.run.accounts import Accounts, accounts_of
-from sim.run.shared_figures import follow_up_figures, shared_figures, slot_share
+from sim.run.follow_up import follow_up_figures
 from sim.run.simulation import Run
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad
 from sim.scenario.model import WarmupCut
 from sim.scenario.profile import Period
 from sim.scenario.slo import latency_bounds
-from sim.statistics.figures import Figures, ratio, time_figures
+from sim.statistics.figures import Figures, Value, ratio, time_figures
 from sim.statistics.stability import Backlog, backlog
 from sim.statistics.warmup import mser5, mser5_limit
-from sim.units import NS_PER_MS, NS_PER_S, IntArray, s_to_ns
+from sim.units import NS_PER_MS, NS_PER_S, BoolArray, IntArray, s_to_ns, sum_exact
 
 WarmupRule = Literal["none", "auto"] | WarmupCut
 
@@ -100,7 +99,7 @@ def measure(scenario: Scenario, run: Run) -> Measured:
             **request_figures(out, accounts, kept),
             **(attainment(scenario, out, accounts, kept) if len(scenario.parts) == 1 else {}),
             **run_figures(run, work_ns),
-            **shared_figures(run, kept),
+            **attempt_figures(scenario, run, kept),
             **(follow_up_figures(scenario, run, 0) if len(scenario.parts) == 1 else {}),
         },
         latency_ns=out.latency_ns[kept & accounts.delivered],
@@ -132,7 +131,7 @@ def warmup_rule(scenario: Scenario) -> WarmupRule:
     return "auto" if steady and not is_deterministic(scenario) else "none"
 
 
-def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
+def warm_up(scenario: Scenario, out: RunOutput) -> tuple[int, str | None]:
     """Return how many requests to leave out at the start, and a note where that is in doubt."""
     warmup = warmup_rule(scenario)
     if warmup == "none" or out.requests == 0:
@@ -148,7 +147,7 @@ def warm_up(scenario: Scenario, out: EngineOutput) -> tuple[int, str | None]:
     return dropped, "the run is too short to tell where its start-up ends" if too_short else None
 
 
-def request_figures(out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+def request_figures(out: RunOutput, accounts: Accounts, kept: BoolArray) -> Figures:
     """Return what the kept requests experienced and cost.
 
     Latencies and waits are those of requests that were delivered; what a request cost is paid whether or not
@@ -156,11 +155,10 @@ def request_figures(out: EngineOutput, accounts: Accounts, kept: BoolArray) -> F
     """
     requests, delivered = int(kept.sum()), kept & accounts.delivered
     paid_micros = float(accounts.cost_micros[kept].sum())
-    called = out.called & delivered[:, None]
     return {
         named.REQUESTS: float(requests),
         **time_figures(named.LATENCY, out.latency_ns[delivered]),
-        **time_figures(named.WAITING, out.waiting_ns[called]),
+        **time_figures(named.WAITING, waiting_ns(out, delivered)),
         named.COST_PER_REQUEST: ratio(paid_micros, requests),
         named.COST_PER_SUCCESS: ratio(paid_micros, int(delivered.sum())),
         named.PARALLEL_SHARE: ratio(int(out.ran_parallel[kept].sum()), requests),
@@ -171,7 +169,13 @@ def request_figures(out: EngineOutput, accounts: Accounts, kept: BoolArray) -> F
     }
 
 
-def attainment(scenario: Scenario, out: EngineOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+def waiting_ns(out: RunOutput, of_request: BoolArray) -> IntArray:
+    """Return how long the attempts that counted waited, of the requests asked for (int64[attempts])."""
+    rows = out.counted[of_request[out.attempts.number[out.counted]]]
+    return out.attempts.start_ns[rows] - out.attempts.ready_ns[rows]
+
+
+def attainment(scenario: Scenario, out: RunOutput, accounts: Accounts, kept: BoolArray) -> Figures:
     """Return the share of the kept, delivered requests within each latency that a workload's SLO names."""
     latency_ns = out.latency_ns[kept & accounts.delivered]
     return {
@@ -186,8 +190,35 @@ def run_figures(run: Run, work_ns: int) -> Figures:
     return {
         named.UTILISATION: ratio(work_ns, run.available_ns(0, horizon_ns)),
         named.THROUGHPUT: ratio(out.requests * NS_PER_S, horizon_ns),
-        named.ACTIVE_REQUESTS: ratio(out.active_integral_ns, horizon_ns),
+        named.ACTIVE_REQUESTS: ratio(sum(out.active_integral_ns), horizon_ns),
     }
+
+
+def attempt_figures(scenario: Scenario, run: Run, kept: BoolArray) -> Figures:
+    """Return how many attempts the kept requests made, and what the cache served.
+
+    A plain scenario makes one attempt at each call, and has no such figures.
+    """
+    if scenario.is_plain:
+        return {}
+    attempts = run.out.attempts
+    of_kept = kept[attempts.number]
+    made, calls = int(of_kept.sum()), int((of_kept & (attempts.attempt == 0)).sum())
+    carried, read = (int((of_kept & (attempts.hit >= least)).sum()) for least in (0, 1))
+    rejected = int((of_kept & (attempts.outcome == REJECTED)).sum())
+    figures: Figures = {
+        named.ATTEMPTS_PER_CALL: ratio(made, calls),
+        named.REJECTED_SHARE: ratio(rejected, made),
+    }
+    return figures | ({named.PREFIX_REUSE: ratio(read, carried)} if carried else {})
+
+
+def slot_share(run: Run, workload: int) -> Value:
+    """Return a workload's share of all slot-time in use."""
+    attempts = run.out.attempts
+    held_ns = np.where(attempts.slot != NO_SLOT, attempts.finish_ns - attempts.start_ns, 0)
+    mine = run.out.workload[attempts.number] == workload
+    return ratio(sum_exact(held_ns[mine]), sum_exact(held_ns))
 
 
 def measure_workloads(
@@ -202,7 +233,7 @@ def measure_workloads(
         figures = {
             **request_figures(run.out, accounts, mine),
             **attainment(part, run.out, accounts, mine),
-            **shared_figures(run, mine),
+            **attempt_figures(scenario, run, mine),
             **follow_up_figures(part, run, index),
             named.SLOT_SHARE: slot_share(run, index),
         }
@@ -236,6 +267,6 @@ def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Per
     )
 
 
-def left_over_at(out: EngineOutput, time_ns: int) -> int:
+def left_over_at(out: RunOutput, time_ns: int) -> int:
     """Return how many requests that arrived before `time_ns` had not completed before it."""
     return int((out.arrival_ns < time_ns).sum() - (out.completion_ns < time_ns).sum())

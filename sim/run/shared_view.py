@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from sim.check.shared_timeline import provider_of_attempts
-from sim.contract.run import NO_SLOT, OK, Attempts, SharedInput, SharedOutput
-from sim.engine import NO_CALL, EngineOutput
+from sim.check.timeline import provider_of_attempts
+from sim.contract.output import NO_SLOT, OK, Attempts, RunOutput
+from sim.contract.plain import NO_CALL, PlainOutput
+from sim.contract.run import RunInput
 from sim.units import IntArray
 
 
-def merged_view(given: SharedInput, out: SharedOutput) -> EngineOutput:
+def merged_view(given: RunInput, out: RunOutput) -> PlainOutput:
     """Return all workloads' requests with, for each call, the attempt that counted.
 
     That is the one that succeeded, of two at one instant the first made, else the last that held a slot; a
@@ -26,7 +27,7 @@ def merged_view(given: SharedInput, out: SharedOutput) -> EngineOutput:
         "finish_ns": attempts.finish_ns,
         "slot": attempts.slot + first_slot(given, out),
     }
-    return EngineOutput(
+    return PlainOutput(
         user=out.user,
         ran_parallel=out.ran_parallel,
         arrival_ns=out.arrival_ns,
@@ -48,7 +49,7 @@ def counted(attempts: Attempts) -> IntArray:
     return order[len(order) - 1 - first]
 
 
-def first_slot(given: SharedInput, out: SharedOutput) -> IntArray:
+def first_slot(given: RunInput, out: RunOutput) -> IntArray:
     """Return, for each attempt, how many slots the providers before its own have."""
     before = np.cumsum([0, *(provider.most_slots for provider in given.providers)])
     return before[provider_of_attempts(given, out)]

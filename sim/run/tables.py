@@ -5,16 +5,14 @@ them say the same on every row.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.check.shared_timeline import provider_of_attempts
+from sim.check.timeline import provider_of_attempts
+from sim.contract.output import ATTEMPT_OUTCOMES, REQUEST_OUTCOMES, RunOutput
 from sim.contract.plan import FIXED_PLANS
-from sim.contract.run import ATTEMPT_OUTCOMES, OK, REQUEST_OUTCOMES
 from sim.run.accounts import accounts_of
-from sim.run.shared_simulation import SharedRun
 from sim.run.simulation import Run
 from sim.scenario import Scenario
 from sim.units import NS_PER_MS, FloatArray, IntArray
@@ -63,7 +61,7 @@ def requests_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
     """Return one row per request with the columns of `REQUEST_COLUMNS`."""
     import pandas as pd  # noqa: PLC0415  slow to import, and not every command needs it
 
-    out, accounts = run.out, accounts_of(scenario, run)
+    out, attempts, accounts = run.out, run.out.attempts, accounts_of(scenario, run)
     return pd.DataFrame(
         {
             "plan": _labels([run.plan], np.zeros(out.requests, dtype=np.int64)),
@@ -74,8 +72,8 @@ def requests_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
             "arrival_ms": _ms(out.arrival_ns),
             "completion_ms": _ms(out.completion_ns),
             "latency_ms": _ms(out.latency_ns),
-            "waiting_ms": _ms(out.waiting_ns.sum(axis=1)),
-            "service_ms": _ms(out.service_ns.sum(axis=1)),
+            "waiting_ms": _ms(per_request(out, attempts.start_ns - attempts.ready_ns)),
+            "service_ms": _ms(per_request(out, attempts.finish_ns - attempts.start_ns)),
             "workload": _labels([part.part_name for part in scenario.parts], accounts.workload),
             "outcome": _labels(REQUEST_OUTCOMES, accounts.outcome),
             "cost_micros": accounts.cost_micros,
@@ -87,14 +85,14 @@ def calls_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
     """Return one row per attempt at a call, by request, call and attempt; columns as `CALL_COLUMNS`."""
     import pandas as pd  # noqa: PLC0415  slow to import, and not every command needs it
 
-    calls = plain_calls(run) if run.shared is None else shared_calls(run.shared)
-    rows = len(calls.request)
+    calls = run.out.attempts
+    workload, rows = run.out.workload[calls.number], len(calls.number)
     return pd.DataFrame(
         {
             "plan": _labels([run.plan], np.zeros(rows, dtype=np.int64)),
             "replication": np.full(rows, run.replication),
-            "request": calls.request,
-            "branch": _branches(scenario, calls.workload, calls.call),
+            "request": calls.number,
+            "branch": _branches(scenario, workload, calls.call),
             "ready_ms": _ms(calls.ready_ns),
             "start_ms": _ms(calls.start_ns),
             "finish_ms": _ms(calls.finish_ns),
@@ -102,67 +100,18 @@ def calls_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
             "service_ms": _ms(calls.finish_ns - calls.start_ns),
             "slot": calls.slot,
             "attempt": calls.attempt,
-            "provider": _labels(list(scenario.providers), calls.provider),
+            "provider": _labels(list(scenario.providers), provider_of_attempts(run.given, run.out)),
             "outcome": _labels(ATTEMPT_OUTCOMES, calls.outcome),
             "prefix_cache": _labels(PREFIX_CACHE, calls.hit + 1),
         }
     )
 
 
-@dataclass(frozen=True, slots=True, repr=False)
-class Calls:
-    """Attempts at calls, one element each (int64): as `CALL_COLUMNS`, times in ns, the rest by index."""
-
-    request: IntArray
-    workload: IntArray
-    call: IntArray
-    ready_ns: IntArray
-    start_ns: IntArray
-    finish_ns: IntArray
-    slot: IntArray
-    attempt: IntArray
-    provider: IntArray
-    outcome: IntArray
-    hit: IntArray
-
-
-def plain_calls(run: Run) -> Calls:
-    """Return the calls of a plain run, each made once."""
-    out = run.out
-    request, call = np.nonzero(out.called)
-    nothing = np.zeros(len(call), dtype=np.int64)
-    return Calls(
-        request=request,
-        workload=nothing,
-        call=call,
-        ready_ns=out.ready_ns[out.called],
-        start_ns=out.start_ns[out.called],
-        finish_ns=out.finish_ns[out.called],
-        slot=out.slot[out.called],
-        attempt=nothing,
-        provider=nothing,
-        outcome=nothing + OK,
-        hit=nothing - 1,
-    )
-
-
-def shared_calls(run: SharedRun) -> Calls:
-    """Return the attempts on shared providers."""
-    attempts = run.out.attempts
-    order = np.lexsort((attempts.attempt, attempts.call, attempts.number))
-    return Calls(
-        request=attempts.number[order],
-        workload=run.out.workload[attempts.number[order]],
-        call=attempts.call[order],
-        ready_ns=attempts.ready_ns[order],
-        start_ns=attempts.start_ns[order],
-        finish_ns=attempts.finish_ns[order],
-        slot=attempts.slot[order],
-        attempt=attempts.attempt[order],
-        provider=provider_of_attempts(run.given, run.out)[order],
-        outcome=attempts.outcome[order],
-        hit=attempts.hit[order],
-    )
+def per_request(out: RunOutput, time_ns: IntArray) -> IntArray:
+    """Return the times of each request's attempts that counted, added up (int64[requests])."""
+    ends = np.searchsorted(out.attempts.number[out.counted], np.arange(out.requests + 1))
+    before_ns = np.append(0, np.cumsum(time_ns[out.counted]))
+    return np.asarray(before_ns[ends[1:]] - before_ns[ends[:-1]])
 
 
 def _branches(scenario: Scenario, workload: IntArray, call: IntArray) -> "pd.Categorical[str]":

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from sim.answers.boundary import Cell, inferred
 from sim.answers.boundary import search as search_borders
+from sim.contract.load import Progress
 from sim.draws.drawing import expected_requests
-from sim.engine import Progress, select_engine
+from sim.engine import select_engine
 from sim.errors import ArgumentError, Fault, InputError
 from sim.result.experiment import WORTH_WORKERS, simulate
 from sim.result.plan_result import PlanResult

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 
 from sim.contract.figure import MEAN_LATENCY, MEAN_WAIT, P50_LATENCY, P95_LATENCY
-from sim.run.measure import Measured
+from sim.run.measure import Measured, waiting_ns
 from sim.run.simulation import Run
 from sim.units import NS_PER_MS, NS_PER_S, ns_to_ms, sum_exact
 
@@ -28,8 +28,8 @@ latency_p50_ms, latency_p95_ms = partial(figure, P50_LATENCY), partial(figure, P
 
 def share_waiting(run: Run, measured: Measured) -> list[float]:
     """Return the share of calls that wait at all."""
-    kept = run.out.waiting_ns[measured.dropped :][run.out.called[measured.dropped :]]
-    return [float(np.mean(kept > 0))]
+    kept = np.arange(run.out.requests) >= measured.dropped
+    return [float(np.mean(waiting_ns(run.out, kept) > 0))]
 
 
 def utilisation(run: Run, measured: Measured) -> list[float]:
@@ -46,14 +46,14 @@ def throughput_per_s(run: Run, measured: Measured) -> list[float]:
 
 def users_by_littles_law(run: Run, measured: Measured) -> list[float]:
     """Return throughput x (mean latency + mean think time), which is the number of users."""
-    think_ns = getattr(run.given.load, "think_ns", np.zeros(1, dtype=np.int64))
+    think_ns = getattr(run.given.workloads[0].load, "think_ns", np.zeros(1, dtype=np.int64))
     turn_ms = mean_latency_ms(run, measured)[0] + float(think_ns[measured.dropped :].mean()) / NS_PER_MS
     return [throughput_per_s(run, measured)[0] * turn_ms / 1000]
 
 
 def littles_law_gap_ns(run: Run, _measured: Measured) -> list[float]:
     """Return active requests x time minus the sum of the latencies, over the whole run and exactly."""
-    return [float(run.out.active_integral_ns - sum_exact(run.out.latency_ns))]
+    return [float(sum(run.out.active_integral_ns) - sum_exact(run.out.latency_ns))]
 
 
 def every_latency_ms(_run: Run, measured: Measured) -> list[float]:

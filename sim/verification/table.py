@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
+from sim.contract.load import Progress
 from sim.draws.drawing import expected_requests
-from sim.engine import Progress, select_engine
+from sim.engine import select_engine
 from sim.run.backend import Workers, backend_for
 from sim.run.measure import measure
 from sim.run.simulation import simulate_once
@@ -151,9 +152,7 @@ def verify_theory(
 def observe(engine: str, task: tuple[Case, int]) -> tuple[Values, str]:
     """Return what each claim of a case looks at in one replication, and the engine's name."""
     case, replication = task
-    run = simulate_once(
-        case.scenario, case.scenario.plans[0], replication, engine=select_engine(engine, 0).run
-    )
+    run = simulate_once(case.scenario, case.scenario.plans[0], replication, engine=select_engine(engine, 0))
     measured = measure(case.scenario, run)
     return [list(claim.observe(run, measured)) for claim in case.claims], run.out.engine
 

@@ -4,7 +4,8 @@ import cimba
 import numpy as np
 from cimba import inputs
 
-from sim.engine import EngineInput, OpenArrivals
+from sim.contract.load import OpenArrivals
+from sim.contract.plain import PlainInput
 from sim.units import NS_PER_S, IntArray
 
 AFTER_ALL_S = 1e12
@@ -39,7 +40,7 @@ class OneCall(cimba.Model):
         self.completed = self.latency_s.sample_count()
 
 
-def mean_latency_ns(given: EngineInput) -> IntArray:
+def mean_latency_ns(given: PlainInput) -> IntArray:
     """Return the mean latency, int64[1]."""
     assert isinstance(given.load, OpenArrivals)
     model = OneCall()

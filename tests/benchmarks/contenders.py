@@ -7,8 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.engine import EngineInput, OpenArrivals, run
+from sim.contract.load import OpenArrivals
+from sim.contract.plain import PlainInput
 from sim.engine.compiled import run_events, run_in_order, serves_in_order
+from sim.engine.simpy_model import run
 from sim.units import NS_PER_S, IntArray
 from tests.benchmarks import event_loop, handwritten_simpy
 from tests.benchmarks.workloads import JOIN_NS, NAMES
@@ -23,7 +25,7 @@ CPP_RECURSION = "C++, recursion, same tables"
 CIW = "Ciw"
 CIMBA = "cimba"
 
-Simulate = Callable[[EngineInput], IntArray]
+Simulate = Callable[[PlainInput], IntArray]
 
 
 class Contender(NamedTuple):
@@ -72,7 +74,7 @@ def is_installed(module: str) -> bool:
     return True
 
 
-def simulate_by_hand(given: EngineInput) -> IntArray:
+def simulate_by_hand(given: PlainInput) -> IntArray:
     """Run the hand-written model of whichever workload this is."""
     assert isinstance(given.load, OpenArrivals)
     gaps_ns: list[int] = np.diff(given.load.arrival_ns, prepend=0).tolist()
@@ -84,17 +86,17 @@ def simulate_by_hand(given: EngineInput) -> IntArray:
     return np.array(model(gaps_ns, service_ns, JOIN_NS, given.slots), dtype=np.int64)
 
 
-def simulate_in_order(given: EngineInput) -> IntArray:
+def simulate_in_order(given: PlainInput) -> IntArray:
     assert serves_in_order(given)
     return run_in_order(given).latency_ns
 
 
-def loop(library: ctypes.CDLL, given: EngineInput, records: bool) -> IntArray:
+def loop(library: ctypes.CDLL, given: PlainInput, records: bool) -> IntArray:
     function = "fair_share_loop" if given.allocation.caps else "fifo_loop"
     return event_loop.call(library, function, given, records).latency_ns
 
 
-def simulate_with_ciw(given: EngineInput) -> IntArray:
+def simulate_with_ciw(given: PlainInput) -> IntArray:
     """Run W1 with Ciw, whose clock is a float of seconds: latencies are right to the microsecond or so."""
     ciw = import_module("ciw")
     assert isinstance(given.load, OpenArrivals)

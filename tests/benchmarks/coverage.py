@@ -12,9 +12,7 @@ from pathlib import Path
 
 from joblib import Parallel, cpu_count, delayed
 
-from sim.engine import Engine
-from sim.engine import run as simpy_run
-from sim.engine.compiled import run as compiled_run
+from sim.engine import Engine, select_engine
 from sim.run.measure import measure
 from sim.run.simulation import simulate_once
 from sim.scenario import Scenario
@@ -64,7 +62,7 @@ def scenario_of(seed: int, requests: int) -> Scenario:
     )
 
 
-def interval(seed: int, replications: int, requests: int, engine: Engine) -> Estimate:
+def interval(seed: int, replications: int, requests: int, engine: Engine | None) -> Estimate:
     """Return one seed's estimate of the mean wait (ms) with its 95 % interval."""
     scenario = scenario_of(seed, requests)
     waits_ms = []
@@ -79,7 +77,7 @@ def coverage(
     requests: int,
     replications: int = REPLICATIONS,
     workers: int | None = None,
-    engine: Engine = simpy_run,
+    engine: Engine | None = None,
 ) -> Coverage:
     """Return how many intervals of the seeds 1, 2, .. hold theory."""
     one = partial(interval, replications=replications, requests=requests, engine=engine)
@@ -113,7 +111,7 @@ engine; every run was checked.
 
 def main() -> int:
     """Run the benchmark and write its report; 1 where the coverage is not as wanted."""
-    found = [coverage(SEEDS, requests, engine=compiled_run) for requests in LENGTHS]
+    found = [coverage(SEEDS, requests, engine=select_engine("compiled", 0)) for requests in LENGTHS]
     text = report(found)
     REPORT.parent.mkdir(parents=True, exist_ok=True)
     REPORT.write_text(text)

@@ -8,7 +8,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sim.engine import EngineInput, OpenArrivals
+from sim.contract.load import OpenArrivals
+from sim.contract.plain import PlainInput
 from sim.units import IntArray
 
 SOURCE = Path(__file__).with_name("event_loop.cpp")
@@ -52,7 +53,7 @@ def compiler_version() -> str | None:
     return found.stdout.splitlines()[0]
 
 
-def call(library: ctypes.CDLL, function: str, given: EngineInput, records: bool) -> Loop:
+def call(library: ctypes.CDLL, function: str, given: PlainInput, records: bool) -> Loop:
     """Run one of the C++ functions, with or without its call tables."""
     assert isinstance(given.load, OpenArrivals)
     requests, calls = given.service_ns.shape

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sim.check.compiled import verdict
-from sim.engine import EngineInput, EngineOutput
+from sim.contract.plain import PlainInput, PlainOutput
 from sim.engine.compiled import initial_world, run_events, to_the_end
 from sim.engine.compiled import run as run_compiled
 from sim.units import IntArray
@@ -120,7 +120,7 @@ def scaling(sizes: Sequence[int]) -> dict[str, dict[int, float]]:
     return found
 
 
-def kernel_s(given: EngineInput) -> float:
+def kernel_s(given: PlainInput) -> float:
     """Return the CPU seconds of the kernel alone, in memory that was written to before."""
     world = initial_world(given)
     run, _, held, _ = world
@@ -154,7 +154,7 @@ def two_threads() -> Spread:
     return spread(found)
 
 
-def run_all(pool: ThreadPoolExecutor, given: Sequence[EngineInput]) -> list[EngineOutput]:
+def run_all(pool: ThreadPoolExecutor, given: Sequence[PlainInput]) -> list[PlainOutput]:
     return list(pool.map(run_events, given))
 
 
@@ -179,12 +179,12 @@ print(re.search(r"VmHWM:\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1
 START = """
 from sim.engine import select_engine
 from tests.benchmarks.workloads import workload
-select_engine("compiled", 1).run(workload("W3", 10))
+select_engine("compiled", 1).plain(workload("W3", 10))
 """
 
 CHECK = """
 from sim.check.compiled import verdict
-from sim.engine import run
+from sim.engine.simpy_model import run
 from tests.benchmarks.workloads import workload
 given = workload("W3", 10)
 verdict(given, run(given))

@@ -4,12 +4,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from sim.check.shared import check_shared
-from sim.contract.run import SharedInput, SharedOutput
-from sim.engine import SharedEngine
+from sim.check.run import check_run
+from sim.contract.output import RunOutput
+from sim.contract.run import RunInput
+from sim.draws.run_input import run_input_of
+from sim.engine.choice import Run as EngineRun
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared as run_simpy
-from sim.run.shared_simulation import shared_input_of
 from sim.scenario import load_scenario
 from tests.benchmarks.measuring import ROUNDS, cpu_s, say, spread
 
@@ -31,8 +32,7 @@ def rates(name: str) -> dict[str, Any]:
     assert same(run_simpy(given[run_simpy]), run_compiled(given[run_simpy]))
     rounds = [{engine: rate(engine, given[engine]) for engine in REQUESTS} for _ in range(ROUNDS)]
     checked = [
-        len(out.outcome) / cpu_s(partial(check_shared, given[run_compiled], out, run_compiled))
-        for _ in range(2)
+        len(out.outcome) / cpu_s(partial(check_run, given[run_compiled], out, run_compiled)) for _ in range(2)
     ]
     return {
         "simpy": spread([one[run_simpy] for one in rounds])._asdict(),
@@ -42,7 +42,7 @@ def rates(name: str) -> dict[str, Any]:
     }
 
 
-def run_of(name: str, requests: int) -> SharedInput:
+def run_of(name: str, requests: int) -> RunInput:
     """Return about so many requests of a scenario, under its first plan."""
     scenario = load_scenario(SCENARIOS / f"{name}.yaml")
     loads = ["load"]
@@ -50,15 +50,15 @@ def run_of(name: str, requests: int) -> SharedInput:
         loads = [f"workloads[{index}].load" for index in range(len(scenario.parts))]
     each: dict[str, int | None] = {f"{load}.requests": requests // len(loads) for load in loads}
     longer = scenario.replace(each | dict.fromkeys((f"{load}.duration_s" for load in loads), None))
-    return shared_input_of(longer, longer.plans[0], 0)
+    return run_input_of(longer, longer.plans[0], 0)
 
 
-def rate(engine: SharedEngine, given: SharedInput) -> float:
+def rate(engine: EngineRun, given: RunInput) -> float:
     """Return requests per CPU second."""
     return sum(len(one.join_ns) for one in given.workloads) / cpu_s(partial(engine, given))
 
 
-def same(one: SharedOutput, other: SharedOutput) -> bool:
+def same(one: RunOutput, other: RunOutput) -> bool:
     """Return whether all requests and all slots are the same."""
     pairs = [(one.completion_ns, other.completion_ns), (one.outcome, other.outcome)]
     pairs.append((one.attempts.slot, other.attempts.slot))

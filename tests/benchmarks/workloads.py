@@ -8,7 +8,8 @@ the coefficient of variation is 0.5.
 import numpy as np
 
 from sim.contract.allocation import FAIR_SHARE, FIFO
-from sim.engine import EngineInput, OpenArrivals
+from sim.contract.load import OpenArrivals
+from sim.contract.plain import PlainInput
 from sim.units import NS_PER_MS, IntArray
 
 LOAD = 0.8
@@ -17,15 +18,13 @@ CALLS_MS = {"W1": (100,), "W2": (260, 160), "W3": (260, 160)}
 NAMES = tuple(CALLS_MS)
 
 
-def workload(
-    name: str, requests: int, slots: int = 20, lognormal: bool = False, seed: int = 1
-) -> EngineInput:
+def workload(name: str, requests: int, slots: int = 20, lognormal: bool = False, seed: int = 1) -> PlainInput:
     """Return one workload as engines take it."""
     rng = np.random.default_rng(seed)
     mean_ns = np.array(CALLS_MS[name]) * NS_PER_MS
     gaps_ns = rng.exponential(mean_ns.sum() / (LOAD * slots), requests)
     calls = len(mean_ns)
-    return EngineInput(
+    return PlainInput(
         slots=slots,
         allocation=FAIR_SHARE if name == "W3" else FIFO,
         service_ns=services_ns(rng, mean_ns, requests, name == "W1", lognormal),

@@ -10,34 +10,35 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.check import CheckReport, check_run
-from sim.check.list_scheduler import check_list_scheduler, list_spans_ns
-from sim.check.timeline import extremes, timeline
+from sim.check import CheckReport
+from sim.check.list_scheduler import extremes, known_latencies, list_spans_ns
+from sim.check.timeline import timeline
 from sim.contract.allocation import FIFO, PLAIN_ALLOCATIONS
-from sim.engine import EngineInput, EngineOutput, run
+from sim.contract.plain import PlainInput, PlainOutput, run_input, run_output
 from sim.engine.call_queue import BelowCap, Call, Place
 from sim.engine.provider import Provider
-from sim.engine.simpy_model import Model
+from sim.engine.simpy_model import Model, run
 from sim.errors import CheckError
 from sim.plan.schedule import list_schedule
 from tests.engine_inputs import arriving, closed, engine_input
+from tests.engines import check_plain
 from tests.strategies import dependency_graphs, engine_inputs
 
 CONTENDED = engine_input(closed(7, 70, think_ms=3), [[30, 20], [10, 40]] * 35, slots=4, join_ms=5)
 
 
-def checked(given: EngineInput) -> CheckReport:
-    return check_run(given, run(given), run)
+def checked(given: PlainInput) -> CheckReport:
+    return check_plain(given, run(given))
 
 
-def story(given: EngineInput, broken: Callable[[EngineInput], EngineOutput]) -> str:
+def story(given: PlainInput, broken: Callable[[PlainInput], PlainOutput]) -> str:
     """Return what the checks say of an engine."""
     with pytest.raises(CheckError) as caught:
-        check_run(given, broken(given), run)
+        check_plain(given, broken(given))
     return str(caught.value)
 
 
-def broken_model(**methods: Any) -> Callable[[EngineInput], EngineOutput]:
+def broken_model(**methods: Any) -> Callable[[PlainInput], PlainOutput]:
     """Return the SimPy engine with methods of its provider replaced."""
     provider: type[Provider] = type("BrokenProvider", (Provider,), methods)
 
@@ -71,7 +72,7 @@ def last_in_first_out(self: Provider, *args: Any) -> None:
     self.queue = LastInFirstOut(self.given.calls_per_request)
 
 
-def one_nanosecond_longer(given: EngineInput) -> EngineOutput:
+def one_nanosecond_longer(given: PlainInput) -> PlainOutput:
     longer = given.service_ns.copy()
     longer[11, 1] += 1
     return run(replace(given, service_ns=longer))
@@ -81,12 +82,11 @@ def test_an_engine_that_forgets_to_dispatch_when_a_join_completes_is_caught() ->
     # Both requests hold one slot of two; when request 0 completes at 25, request 1 may hold the other.
     given = engine_input(arriving(0, 0), [[10, 10], [100, 100]], slots=2, join_ms=5)
     assert story(given, broken_model(leave=leave_without_dispatch)) == (
-        "check violated (simpy engine, 2 slots, fair_share): conservation: "
-        "call 1 of request 1 waited beside a free slot at 25000000 ns\n"
-        "request 1 (parallel) arrived at 0.000000 ms\n"
-        "  call 0: ready 0.000000 ms, started 0.000000 ms on slot 1, finished 100.000000 ms\n"
-        "  call 1: ready 0.000000 ms, started 100.000000 ms on slot 0, finished 200.000000 ms\n"
-        "  completed at 205.000000 ms"
+        "check violated (simpy engine): "
+        "attempt 0 at call 1 of request 1 waited beside a free slot at 25000000 ns\n"
+        "  parallel, arrived at 0 ns, answered at 205000000 ns\n"
+        "  attempt 0 at call 0: ready 0, started 0, ended 100000000 ns on slot 1\n"
+        "  attempt 0 at call 1: ready 0, started 100000000, ended 200000000 ns on slot 0"
     )
 
 
@@ -95,28 +95,28 @@ def test_a_queue_served_last_in_first_out_is_caught() -> None:
 
 
 def test_a_slot_granted_twice_is_caught() -> None:
-    assert "held a slot that another call held" in story(CONTENDED, broken_model(grant=keep_slot_free))
+    assert "held a slot that another attempt held" in story(CONTENDED, broken_model(grant=keep_slot_free))
 
 
 def test_a_service_time_altered_by_a_nanosecond_is_caught() -> None:
-    what = "conservation: a service time of request 11 is not the one drawn"
+    what = "request 11 has an attempt whose time is not the one drawn"
     assert what in story(CONTENDED, one_nanosecond_longer)
 
 
-def altered(**changes: Callable[[EngineOutput], Any]) -> Callable[[EngineInput], EngineOutput]:
+def altered(**changes: Callable[[PlainOutput], Any]) -> Callable[[PlainInput], PlainOutput]:
     """Return the SimPy engine with columns of its output altered."""
 
-    def engine(given: EngineInput) -> EngineOutput:
+    def engine(given: PlainInput) -> PlainOutput:
         out = run(given)
         return replace(out, **{name: change(out) for name, change in changes.items()})
 
     return engine
 
 
-def bumped(column: str, row: int, by: int = 1) -> Callable[[EngineOutput], Any]:
+def bumped(column: str, row: int, by: int = 1) -> Callable[[PlainOutput], Any]:
     """Return how to change one row of a column."""
 
-    def change(out: EngineOutput) -> Any:
+    def change(out: PlainOutput) -> Any:
         values = getattr(out, column).copy()
         values[row] += by
         return values
@@ -127,26 +127,26 @@ def bumped(column: str, row: int, by: int = 1) -> Callable[[EngineOutput], Any]:
 @pytest.mark.parametrize(
     ("engine", "what"),
     [
-        (altered(completion_ns=bumped("completion_ns", 3)), "request 3 did not complete after its join"),
-        (altered(arrival_ns=bumped("arrival_ns", 9)), "a call of request 9 was not ready when"),
-        (altered(ready_ns=bumped("ready_ns", 9, -1)), "a call of request 9 was not ready when"),
+        (altered(completion_ns=bumped("completion_ns", 3)), "request 10 did not arrive when due"),
+        (altered(arrival_ns=bumped("arrival_ns", 9)), "request 9 did not arrive when due"),
+        (altered(ready_ns=bumped("ready_ns", 9, -1)), "request 9 made an attempt before it arrived"),
         (altered(user=bumped("user", 8)), "did not arrive when due"),
         (
             altered(active_integral_ns=lambda out: out.active_integral_ns + 1),
-            "Little's law: active x time is",
+            "Little's law of workload 0: active x time is",
         ),
         (altered(slot=lambda out: (out.slot + 1) % 4), "did not get the slot free longest, 0"),
         (
             altered(slot=lambda out: np.where(out.slot == 3, 4, out.slot)),
-            "held a slot that another call held",
+            "made an attempt that it cannot make",
         ),
         (
             altered(slot=lambda out: np.where(np.arange(70)[:, None] == 5, -1, out.slot)),
-            "did not make each call",
+            "attempt 0 at call 0 of request 6 did not get the slot free longest, 1, but 2",
         ),
     ],
 )
-def test_an_altered_table_is_caught(engine: Callable[[EngineInput], EngineOutput], what: str) -> None:
+def test_an_altered_table_is_caught(engine: Callable[[PlainInput], PlainOutput], what: str) -> None:
     assert what in story(CONTENDED, engine)
 
 
@@ -162,7 +162,7 @@ def test_a_lost_request_is_caught() -> None:
         "slot",
     )
     lost = altered(**{name: lambda out, name=name: getattr(out, name)[:-1] for name in names})
-    assert "conservation: 69 requests issued of 70" in story(CONTENDED, lost)
+    assert "69 requests issued of 70" in story(CONTENDED, lost)
 
 
 def test_a_call_that_starts_without_being_eligible_is_caught() -> None:
@@ -178,13 +178,18 @@ def test_a_plan_chosen_before_all_arrivals_are_counted_is_caught() -> None:
     assert "request 0 did not run the plan of its fair share" in story(given, lambda _: run(hasty))
 
 
-def test_the_list_scheduler_says_what_the_latency_must_be() -> None:
+def test_the_list_scheduler_says_what_the_latency_must_be(monkeypatch: pytest.MonkeyPatch) -> None:
     given = engine_input(arriving(0, 500), [10, 20])
-    out = altered(completion_ns=bumped("completion_ns", 1))(given)
-    with pytest.raises(CheckError) as caught:
-        check_list_scheduler(given, out, timeline(given, out))
-    what = "list scheduler: the latency of request 1 is 55000001 ns, which must be exactly 55000000 ns"
-    assert what in str(caught.value)
+    late = {"active_integral_ns": lambda out: out.active_integral_ns + 1}
+    out = altered(completion_ns=bumped("completion_ns", 1), **late)(given)
+    general = run_input(given)
+    line = timeline(general, run_output(given, out))
+    exact, expected_ns = known_latencies(given, out, line, line.cap(0, 0))
+    assert (exact.tolist(), expected_ns.tolist()) == ([True, True], [55_000_000, 55_000_000])
+    for rules in ("table_rules", "join_rules"):
+        monkeypatch.setattr(f"sim.check.run.{rules}", lambda *_: [])
+    what = "request 1 took 55000001 ns, and by the list scheduler it must be exactly 55000000 ns"
+    assert what in story(given, lambda _: out)
 
 
 def test_every_request_of_a_contended_fair_share_load_is_counted() -> None:
@@ -218,11 +223,11 @@ def test_sums_beyond_int64_are_exact() -> None:
 
 def test_an_empty_run_has_nothing_to_check() -> None:
     empty = engine_input(arriving(), [1, 1])
-    assert check_run(empty, run(empty), run) == CheckReport(run_by=("readable",))
+    assert check_plain(empty, run(empty)) == CheckReport(run_by=("readable",))
 
 
 @st.composite
-def contended_inputs(draw: st.DrawFn) -> EngineInput:
+def contended_inputs(draw: st.DrawFn) -> PlainInput:
     """Return small runs on a grid of ticks, where many things happen at one instant."""
     branches = draw(st.integers(1, 4))
     requests = draw(st.integers(1, 25))
@@ -249,7 +254,7 @@ def contended_inputs(draw: st.DrawFn) -> EngineInput:
 
 @given(contended_inputs())
 @settings(max_examples=300, deadline=None)
-def test_the_engine_holds_every_check_on_random_contention(given: EngineInput) -> None:
+def test_the_engine_holds_every_check_on_random_contention(given: PlainInput) -> None:
     report = checked(given)
     assert report.requests_exact + report.requests_bounded == report.requests
 
@@ -264,7 +269,7 @@ def test_range_extremes_are_those_of_the_slice(values: list[int], data: st.DataO
 
 @given(engine_inputs(), st.data())
 def test_spans_of_many_requests_are_those_of_the_list_scheduler(
-    given: EngineInput, data: st.DataObject
+    given: PlainInput, data: st.DataObject
 ) -> None:
     times, graph = given.service_ns, given.dependencies
     slots = [data.draw(st.integers(1, given.calls_per_request + 1)) for _ in times]

@@ -8,23 +8,25 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from sim.check import CheckReport, check_run
+from sim.check import CheckReport
 from sim.check.compiled import RULES, tree_heights, verdict
-from sim.check.report import check_tables
-from sim.engine import ClosedUsers, DrawsExhaustedError, EngineInput, EngineOutput
-from sim.engine import run as run_simpy
+from sim.check.run import check_tables
+from sim.contract.load import ClosedUsers, DrawsExhaustedError
+from sim.contract.plain import PlainInput, PlainOutput, plain_output, run_input, run_output
 from sim.engine.compiled import run as run_compiled
+from sim.engine.simpy_model import run as run_simpy
 from sim.errors import CheckError
 from sim.units import NS_PER_MS
 from tests.engine.test_engine_equality import UNHURRIED, random_input
 from tests.engine_inputs import arriving, closed, engine_input, ms
+from tests.engines import check_plain
 from tests.strategies import engine_inputs
 
 CALL_COLUMNS = ("ready_ns", "start_ns", "finish_ns", "slot")
 REQUEST_COLUMNS = ("user", "ran_parallel", "arrival_ns", "completion_ns")
 
 
-def outcome(given_input: EngineInput) -> EngineOutput:
+def outcome(given_input: PlainInput) -> PlainOutput:
     """Return a run of at least one request."""
     try:
         out = run_compiled(given_input)
@@ -34,22 +36,25 @@ def outcome(given_input: EngineInput) -> EngineOutput:
     return out
 
 
-def exact_by_tables(given_input: EngineInput, out: EngineOutput) -> int | None:
+def exact_by_tables(given_input: PlainInput, out: PlainOutput) -> int | None:
     """Return what the checks to read count, None where they stop the run."""
     try:
-        return check_tables(given_input, out).exact
+        return check_tables(run_input(given_input), run_output(given_input, out))[0]
     except CheckError:
         return None
 
 
-def exact_by_kernels(given_input: EngineInput, out: EngineOutput) -> int | None:
-    found = verdict(given_input, out)
+def exact_by_kernels(given_input: PlainInput, out: PlainOutput) -> int | None:
+    tables = plain_output(given_input, run_output(given_input, out))
+    if tables is None:
+        return None
+    found = verdict(given_input, tables)
     assert (found.broken is None) or (found.broken in RULES) or found.broken.startswith("the latencies")
     return found.exact if found.broken is None else None
 
 
 @st.composite
-def alterations(draw: st.DrawFn, out: EngineOutput) -> EngineOutput:
+def alterations(draw: st.DrawFn, out: PlainOutput) -> PlainOutput:
     """Return a run with one value of one table altered, or two swapped."""
     name = draw(st.sampled_from(CALL_COLUMNS + REQUEST_COLUMNS))
     column = np.array(getattr(out, name))
@@ -66,7 +71,7 @@ def alterations(draw: st.DrawFn, out: EngineOutput) -> EngineOutput:
 
 @given(engine_inputs())
 @settings(UNHURRIED, max_examples=100)
-def test_sound_runs_have_the_same_counts(given_input: EngineInput) -> None:
+def test_sound_runs_have_the_same_counts(given_input: PlainInput) -> None:
     out = outcome(given_input)
     assert exact_by_kernels(given_input, out) == exact_by_tables(given_input, out)
 
@@ -90,7 +95,7 @@ def test_long_runs_have_the_same_counts(allocation: str, parallel: Any) -> None:
     assert exact_by_kernels(open_input, out) == exact_by_tables(open_input, out)
 
 
-def altered(out: EngineOutput, name: str, request: int, by: int) -> EngineOutput:
+def altered(out: PlainOutput, name: str, request: int, by: int) -> PlainOutput:
     column = np.array(getattr(out, name))
     column[request] += by
     changed: dict[str, Any] = {name: column}
@@ -134,25 +139,25 @@ def test_large_runs_are_checked_by_the_kernels_and_faults_told_by_the_tables(
 ) -> None:
     given_input = engine_input(closed(5, 40, think_ms=3), [30, 20], slots=4)
     out = run_simpy(given_input)
-    expected = check_run(given_input, out, run_simpy)
+    expected = check_plain(given_input, out)
     monkeypatch.setattr("sim.check.report.MANY_CALLS", 1)
     counts = (40, expected.requests_exact, expected.requests_bounded, 80, 2, int(out.latency_ns.sum()), 0)
     assert expected == CheckReport(*counts, run_by=("readable",))
-    assert check_run(given_input, out, run_simpy) == CheckReport(*counts, run_by=("compiled",))
+    assert check_plain(given_input, out) == CheckReport(*counts, run_by=("compiled",))
     with pytest.raises(CheckError) as caught:
-        check_run(given_input, altered(out, "finish_ns", 7, 1), run_simpy)
-    assert "conservation: a service time of request 7 is not the one drawn" in str(caught.value)
+        check_plain(given_input, altered(out, "finish_ns", 7, 1))
+    assert "request 7 has an attempt whose time is not the one drawn" in str(caught.value)
 
 
 def test_a_fault_that_only_the_kernels_find_still_stops_the_run(monkeypatch: pytest.MonkeyPatch) -> None:
     given_input = engine_input(arriving(0, 1), [30, 20], slots=4)
     out = run_simpy(given_input)
     monkeypatch.setattr("sim.check.report.MANY_CALLS", 1)
-    monkeypatch.setattr("sim.check.report.check_tables", lambda *_: None)
+    monkeypatch.setattr("sim.check.run.check_tables", lambda *_: (0, "readable"))
     with pytest.raises(CheckError) as caught:
-        check_run(given_input, altered(out, "completion_ns", 1, 1), run_simpy)
+        check_plain(given_input, altered(out, "completion_ns", 1, 1))
     assert str(caught.value).startswith(
-        "check violated (simpy engine, 4 slots, fair_share): request 1: it did not complete after its join\n"
+        "check violated (simpy engine): request 1: it did not complete after its join\n"
     )
 
 

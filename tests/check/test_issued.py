@@ -6,16 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from sim.check import check_run
 from sim.check.compiled import RULES, verdict
 from sim.check.issued import Issued, Misissued, first_misissued
-from sim.check.shared import check_shared
-from sim.contract.run import Attempts, SharedInput, SharedOutput
-from sim.engine import ClosedUsers, EngineInput, EngineOutput, OpenArrivals, run
+from sim.check.run import check_run
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.contract.output import Attempts, RunOutput
+from sim.contract.plain import PlainInput, PlainOutput
+from sim.contract.run import RunInput
 from sim.engine.shared.model import run_shared
+from sim.engine.simpy_model import run
 from sim.errors import CheckError
 from sim.units import NS_PER_MS
 from tests.engine_inputs import arriving, closed, engine_input, ms
+from tests.engines import check_plain
 from tests.shared_inputs import limits, provider, rate, workload
 
 Load = OpenArrivals | ClosedUsers
@@ -113,7 +116,7 @@ PLAIN = [engine_input(load, [10], slots=4, join_ms=0) for load in (
 )]  # fmt: skip
 
 
-def shorter(out: EngineOutput) -> EngineOutput:
+def shorter(out: PlainOutput) -> PlainOutput:
     """Return a run whose last request was never issued, with all else as it must be."""
     rows = out.requests - 1
     columns = (
@@ -132,26 +135,25 @@ def shorter(out: EngineOutput) -> EngineOutput:
 
 
 @pytest.mark.parametrize("given", PLAIN)
-def test_a_plain_run_without_its_last_request_is_caught(given: EngineInput) -> None:
+def test_a_plain_run_without_its_last_request_is_caught(given: PlainInput) -> None:
     """It is a sound run but for that: another table of the same input, of the load with one request less."""
     out = run(given)
-    check_run(given, out, run)
+    check_plain(given, out)
     assert verdict(given, out).broken is None
-    assert "requests issued" in story(lambda: check_run(given, shorter(out), run))
+    assert "requests issued" in story(lambda: check_plain(given, shorter(out)))
     assert verdict(given, shorter(out)).broken == NOT_DUE
 
 
 def test_a_run_without_any_request_is_caught_where_there_are_some() -> None:
     given = engine_input(closed(2, 8), [10], slots=4, join_ms=0)
     nothing = run(engine_input(arriving(), [10], slots=4, join_ms=0))
-    assert story(lambda: check_run(given, nothing, run)) == (
-        "check violated (simpy engine, 4 slots, fair_share): conservation: 0 requests issued of 8, "
-        "user 0 was due to ask at 0 ns\nthere is no request"
+    assert story(lambda: check_plain(given, nothing)) == (
+        "check violated (simpy engine): workload 0: 0 requests issued of 8, user 0 was due to ask at 0 ns"
     )
 
 
-def run_of(*loads: Load) -> tuple[SharedInput, SharedOutput]:
-    given = SharedInput(tuple(workload(load) for load in loads), (provider(64),))
+def run_of(*loads: Load) -> tuple[RunInput, RunOutput]:
+    given = RunInput(tuple(workload(load) for load in loads), (provider(64),))
     return given, run_shared(given)
 
 
@@ -160,7 +162,7 @@ def of_another(wanted: Load, issued_by: Load) -> str:
     first = arriving(3)
     given, _ = run_of(first, wanted)
     _, out = run_of(first, issued_by)
-    return story(lambda: check_shared(given, out, run_shared)).splitlines()[0]
+    return story(lambda: check_run(given, out, run_shared)).splitlines()[0]
 
 
 def test_a_workload_that_issues_what_it_was_not_asked_for_is_caught() -> None:
@@ -178,7 +180,7 @@ def test_a_workload_that_issues_what_it_was_not_asked_for_is_caught() -> None:
 def test_requests_stand_in_the_order_of_their_draws() -> None:
     given, out = run_of(arriving(0, 5))
     swapped = replace(out, position=out.position[::-1])
-    assert story(lambda: check_shared(given, swapped, run_shared)).splitlines()[0] == (
+    assert story(lambda: check_run(given, swapped, run_shared)).splitlines()[0] == (
         "check violated (simpy engine): request 0 is not in the order of its draws"
     )
 
@@ -187,7 +189,7 @@ def test_time_that_nobody_was_active_is_caught_without_requests() -> None:
     given, out = run_of(arriving())
     assert isinstance(out.attempts, Attempts)
     busy = replace(out, active_integral_ns=(7,))
-    assert story(lambda: check_shared(given, busy, run_shared)) == (
+    assert story(lambda: check_run(given, busy, run_shared)) == (
         "Little's law of workload 0: active x time is 7 ns, the latencies sum to 0 ns"
     )
 
@@ -195,7 +197,7 @@ def test_time_that_nobody_was_active_is_caught_without_requests() -> None:
 def test_users_who_are_turned_away_at_the_instant_of_a_step_come_back_when_due() -> None:
     load = stepping((0, 1), (10, 3), (20, 1), (30, 4), end_ms=60, think_ms=10)
     once = limits(rate(1, 25), rejects=True)
-    given = SharedInput((workload(load, [3]),), (provider(4, limits=once),))
+    given = RunInput((workload(load, [3]),), (provider(4, limits=once),))
     out = run_shared(given)
     assert (out.outcome > 1).any()
-    check_shared(given, out, run_shared)
+    check_run(given, out, run_shared)

@@ -12,19 +12,20 @@ from typing import Any
 
 import pytest
 
-from sim.check import shared as checks
-from sim.check.shared import check_shared
-from sim.contract.run import SharedInput, SharedOutput
+from sim.check import run as checks
+from sim.check.run import check_run
+from sim.contract.output import RunOutput
+from sim.contract.run import RunInput
+from sim.draws.run_input import run_input_of
 from sim.engine.shared import cache, compiled, limiter, model, provider
 from sim.errors import CheckError
-from sim.run.shared_simulation import shared_input_of
 from sim.scenario import load_scenario
 from sim.scenario.model import PlanChoice
 
 Patch = pytest.MonkeyPatch
 NATIVE = "from sim.engine.native import helper, kernel, refer"
 SORT = "from sim.engine.kernel_sort import sort"
-Run = Callable[[SharedInput], SharedOutput]
+Run = Callable[[RunInput], RunOutput]
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 SHORT: dict[str, dict[str, Any]] = {
@@ -37,9 +38,9 @@ SHORT: dict[str, dict[str, Any]] = {
 }
 
 
-def input_of(name: str) -> SharedInput:
+def input_of(name: str) -> RunInput:
     scenario = load_scenario(SCENARIOS / f"{name}.yaml").replace(SHORT[name])
-    return shared_input_of(scenario, PlanChoice(plan="parallel"), 0)
+    return run_input_of(scenario, PlanChoice(plan="parallel"), 0)
 
 
 def plain_kernels() -> Any:
@@ -157,7 +158,7 @@ def test_a_fault_in_an_engine_is_stopped_by_each_check(
     given = input_of(scenario)
     run = engine(monkeypatch)
     check(monkeypatch)
-    assert check_shared(given, run(given), run).requests_violated == 0
+    assert check_run(given, run(given), run).requests_violated == 0
     fault(monkeypatch)
     with pytest.raises(CheckError, match=re.compile(r"request \d+")):
-        check_shared(given, run(given), run)
+        check_run(given, run(given), run)

@@ -13,27 +13,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.check.shared import check_leaks, check_shared, table_rules
+from sim.check.grants import walk_provider
+from sim.check.run import check_leaks, check_run, table_rules
 from sim.check.shared_compiled import NoVerdict, first_broken
-from sim.check.shared_grants import walk_provider
-from sim.check.shared_timeline import shared_timeline
+from sim.check.timeline import timeline
 from sim.contract.allocation import ALLOCATIONS
-from sim.contract.run import (
-    ATTEMPT_OUTCOMES,
-    CANCELLED,
-    NO_SLOT,
-    REJECTED,
-    Attempts,
-    Limits,
-    ProviderInput,
-    SharedInput,
-    SharedOutput,
-)
-from sim.engine import DrawsExhaustedError
+from sim.contract.load import DrawsExhaustedError
+from sim.contract.output import ATTEMPT_OUTCOMES, CANCELLED, NO_SLOT, REJECTED, Attempts, RunOutput
+from sim.contract.provider import Limits, ProviderInput
+from sim.contract.run import RunInput
+from sim.draws.run_input import run_input_of
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared as run_simpy
 from sim.errors import CheckError
-from sim.run.shared_simulation import shared_input_of
 from sim.units import NS_PER_MS
 from tests.engine.test_shared_equality import UNHURRIED, shared_scenarios, varied_inputs
 from tests.engine.test_shared_stress import shared_inputs, troubled
@@ -43,9 +35,9 @@ from tests.shared_inputs import cache, limits, provider, rate, speaking, workloa
 Rng = np.random.Generator
 
 
-def walks(run: SharedInput, out: SharedOutput) -> bool:
+def walks(run: RunInput, out: RunOutput) -> bool:
     """Return whether the walk to read accepts a run."""
-    line = shared_timeline(run, out)
+    line = timeline(run, out)
     try:
         for index in range(len(run.providers)):
             walk_provider(run, out, line, index)
@@ -54,11 +46,11 @@ def walks(run: SharedInput, out: SharedOutput) -> bool:
     return True
 
 
-def walks_compiled(run: SharedInput, out: SharedOutput) -> bool:
-    return first_broken(run, out, shared_timeline(run, out)) is None
+def walks_compiled(run: RunInput, out: RunOutput) -> bool:
+    return first_broken(run, out, timeline(run, out)) is None
 
 
-def reaches_the_walk(run: SharedInput, out: SharedOutput) -> bool:
+def reaches_the_walk(run: RunInput, out: RunOutput) -> bool:
     """Return whether a run passes the checks that come before the walk."""
     try:
         check_leaks(out)
@@ -67,7 +59,7 @@ def reaches_the_walk(run: SharedInput, out: SharedOutput) -> bool:
     return not any(broken.any() for _, broken in table_rules(run, out))
 
 
-def assert_same_verdict(run: SharedInput, out: SharedOutput) -> None:
+def assert_same_verdict(run: RunInput, out: RunOutput) -> None:
     if reaches_the_walk(run, out):
         assert walks_compiled(run, out) == walks(run, out)
 
@@ -146,7 +138,7 @@ CHANGES: tuple[Change, ...] = (
 )
 
 
-def altered(out: SharedOutput, rng: Rng, change: Change) -> SharedOutput:
+def altered(out: RunOutput, rng: Rng, change: Change) -> RunOutput:
     """Return a run of which one attempt is altered."""
     table = {field.name: getattr(out.attempts, field.name).copy() for field in fields(Attempts)}
     change(rng, table, int(rng.integers(len(out.attempts.number))))
@@ -173,7 +165,7 @@ def other_rules(rng: Rng, one: ProviderInput) -> ProviderInput:
     return others[rng.integers(len(others))]
 
 
-def assert_same_verdicts(run: SharedInput, seed: int) -> None:
+def assert_same_verdicts(run: RunInput, seed: int) -> None:
     """Compare verdicts on a run, on the run altered, and on the run under other rules."""
     try:
         out, rng = run_compiled(run), np.random.default_rng(seed)
@@ -195,14 +187,14 @@ def assert_same_verdicts(run: SharedInput, seed: int) -> None:
 
 @given(varied_inputs(), st.integers(0, 2**32))
 @settings(UNHURRIED, max_examples=60)
-def test_altered_runs_have_the_same_verdict(run: SharedInput, seed: int) -> None:
+def test_altered_runs_have_the_same_verdict(run: RunInput, seed: int) -> None:
     assert_same_verdicts(run, seed)
 
 
 @pytest.mark.slow
 @given(varied_inputs() | shared_inputs(), st.integers(0, 2**32))
 @settings(UNHURRIED, max_examples=2_000)
-def test_two_thousand_altered_runs_have_the_same_verdict(run: SharedInput, seed: int) -> None:
+def test_two_thousand_altered_runs_have_the_same_verdict(run: RunInput, seed: int) -> None:
     assert_same_verdicts(run, seed)
 
 
@@ -213,7 +205,7 @@ def test_altered_long_runs_have_the_same_verdict(allocation: str, requests: int)
     many = replace(workload(closed(30, requests, 1), [3, 4, 5]), weight=2)
     rule = ALLOCATIONS[allocation]
     shared = replace(run.providers[0], slots=((0, 20), (NS_PER_MS * 40, 12)), allocation=rule)
-    assert_same_verdicts(SharedInput((*run.workloads, many), (shared,)), 1)
+    assert_same_verdicts(RunInput((*run.workloads, many), (shared,)), 1)
 
 
 @pytest.mark.parametrize("rejects", [False, True])
@@ -223,7 +215,7 @@ def test_altered_runs_with_limits_a_cache_and_reservations_have_the_same_verdict
     rates = (rate(6, 1, burst=40), rate(60, 1, burst=200, unit="tokens"), rate(70, 10))
     bound = limits(*rates, rejects=rejects, rejections_count=True, cached_tokens_count=False)
     kept = provider(20, reserved=(4, 3), lends=False, limits=bound, cache=cache(3, None if rejects else 1))
-    run = SharedInput(tuple(speaking(one, **tokens) for one in loads), (kept,))
+    run = RunInput(tuple(speaking(one, **tokens) for one in loads), (kept,))
     for seed in range(3):
         assert_same_verdicts(run, seed)
 
@@ -232,7 +224,7 @@ def test_altered_runs_with_limits_a_cache_and_reservations_have_the_same_verdict
 def test_shipped_scenarios_are_accepted_by_both_walks() -> None:
     for scenario in shared_scenarios():
         for plan in scenario.plans:
-            run = shared_input_of(scenario, plan, 0)
+            run = run_input_of(scenario, plan, 0)
             out = run_compiled(run)
             assert walks(run, out)
             assert walks_compiled(run, out)
@@ -243,32 +235,32 @@ def test_large_runs_are_walked_by_the_kernel_and_faults_told_by_the_walk_to_read
 ) -> None:
     run = troubled(100)
     out = run_simpy(run)
-    expected = check_shared(run, out, run_simpy)
+    expected = check_run(run, out, run_simpy)
     late = replace(out, attempts=replace(out.attempts, start_ns=out.attempts.start_ns + 1))
     late = replace(late, attempts=replace(late.attempts, finish_ns=out.attempts.finish_ns + 1))
     monkeypatch.setattr("sim.check.report.MANY_CALLS", 1)
     expected = replace(expected, run_by=("compiled",))
-    assert check_shared(run, out, run_simpy) == expected
-    with pytest.raises(CheckError, match=r"^conservation: attempt 0 at call 0 of request 0 waited beside"):
-        check_shared(run, late, run_simpy)
-    monkeypatch.setattr("sim.check.shared.walk_provider", lambda *_: None)
-    assert check_shared(run, out, run_simpy) == expected
+    assert check_run(run, out, run_simpy) == expected
+    with pytest.raises(CheckError, match=r": attempt 0 at call 0 of request 0 waited beside"):
+        check_run(run, late, run_simpy)
+    monkeypatch.setattr("sim.check.run.walk_provider", lambda *_: None)
+    assert check_run(run, out, run_simpy) == expected
     with pytest.raises(CheckError, match="request 0 has an attempt that waited beside a free slot, or was"):
-        check_shared(run, late, run_simpy)
+        check_run(run, late, run_simpy)
 
 
 def test_what_does_not_fit_in_64_bits_is_left_to_the_walk_to_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    def limited(burst: int, output: int) -> SharedInput:
+    def limited(burst: int, output: int) -> RunInput:
         slow = limits(rate(7, 60_000, burst=burst, unit="output_tokens"))
         one = speaking(workload(arriving(0, 0, 0)), outputs=output, reserved_outputs=1)
-        return SharedInput((one,), (provider(limits=slow),))
+        return RunInput((one,), (provider(limits=slow),))
 
     monkeypatch.setattr("sim.check.report.MANY_CALLS", 1)
     # The first bucket is too large; the second goes too far into debt.
     for burst, output in ((10**9, 1), (10, 15 * 10**6)):
         run = limited(burst, output)
         out = run_simpy(run)
-        assert check_shared(run, out, run_simpy).calls_conserved == 3
+        assert check_run(run, out, run_simpy).calls_conserved == 3
         with pytest.raises(NoVerdict):
             walks_compiled(run, out)
     run = limited(10, 10)
@@ -290,7 +282,7 @@ def test_attempts_that_cannot_be_are_found_before_the_walk(name: str, value: int
     with pytest.raises(
         CheckError, match=f"request {out.attempts.number[row]} made an attempt that it cannot"
     ):
-        check_shared(run, wrong, run_simpy)
+        check_run(run, wrong, run_simpy)
 
 
 def test_tables_that_do_not_fit_together_are_found_first() -> None:
@@ -298,10 +290,10 @@ def test_tables_that_do_not_fit_together_are_found_first() -> None:
     out = run_simpy(run)
     strange = replace(out, workload=out.workload + 1)
     with pytest.raises(CheckError, match=r"^conservation: a request is of no workload$"):
-        check_shared(run, strange, run_simpy)
+        check_run(run, strange, run_simpy)
     strange = replace(out, attempts=replace(out.attempts, number=out.attempts.number - 1))
     with pytest.raises(CheckError, match=r"^conservation: an attempt is of no request$"):
-        check_shared(run, strange, run_simpy)
+        check_run(run, strange, run_simpy)
 
 
 BOUNDS_CHECKED = """

@@ -7,15 +7,16 @@ from typing import Any
 
 import pytest
 
-from sim.check.shared import check_shared
-from sim.check.shared_made import made_rules
-from sim.contract.run import Attempts, Faults, SharedInput, SharedOutput, WorkloadInput
-from sim.engine import SharedEngine
+from sim.check.made import made_rules
+from sim.check.run import check_run
+from sim.contract.output import Attempts, RunOutput
+from sim.contract.run import Faults, RunInput, WorkloadInput
+from sim.draws.run_input import run_input_of
+from sim.engine.choice import Run as EngineRun
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.fork_join import ForkJoin
 from sim.engine.shared.model import run_shared
 from sim.errors import CheckError
-from sim.run.shared_simulation import shared_input_of
 from sim.scenario import load_scenario
 from sim.scenario.model import PlanChoice
 from tests.engine_inputs import arriving
@@ -37,18 +38,18 @@ MISSING = "has a call of which an attempt is missing"
 NOT_NEEDED = "made an attempt at a call that it no longer needed"
 
 
-def broken(given: SharedInput, out: SharedOutput) -> list[str]:
+def broken(given: RunInput, out: RunOutput) -> list[str]:
     return [rule for rule, requests in made_rules(given, out) if requests.any()]
 
 
-def assert_stopped(given: SharedInput, overlooked: SharedInput, engine: SharedEngine, rule: str) -> None:
+def assert_stopped(given: RunInput, overlooked: RunInput, engine: EngineRun, rule: str) -> None:
     """Run an engine on what it takes its input for, and hold the run against what it was given."""
-    check_shared(given, engine(given), engine)
+    check_run(given, engine(given), engine)
     with pytest.raises(CheckError, match=rf"^check violated \(\w+ engine\): request \d+ {rule}\n"):
-        check_shared(given, engine(overlooked), engine)
+        check_run(given, engine(overlooked), engine)
 
 
-def alone(one: WorkloadInput, **options: Any) -> SharedInput:
+def alone(one: WorkloadInput, **options: Any) -> RunInput:
     return given_of(one, provider(4, **options))
 
 
@@ -99,17 +100,17 @@ CHAIN = workload(arriving(0), [10, 20, 30], dependencies=[(), (0,), (0, 1)])
     ],
 )  # fmt: skip
 def test_an_engine_that_overlooks_a_rule_of_calls_is_stopped(
-    given: WorkloadInput, overlooked: WorkloadInput, rule: str, engine: SharedEngine
+    given: WorkloadInput, overlooked: WorkloadInput, rule: str, engine: EngineRun
 ) -> None:
     assert_stopped(alone(given), alone(overlooked), engine, rule)
 
 
-def shipped(name: str, plan: PlanChoice, **changes: Any) -> SharedInput:
+def shipped(name: str, plan: PlanChoice, **changes: Any) -> RunInput:
     scenario = load_scenario(SCENARIOS / f"{name}.yaml").replace(changes)
-    return shared_input_of(scenario, plan, 0)
+    return run_input_of(scenario, plan, 0)
 
 
-def overlooking(given: SharedInput, change: Callable[[WorkloadInput], WorkloadInput]) -> SharedInput:
+def overlooking(given: RunInput, change: Callable[[WorkloadInput], WorkloadInput]) -> RunInput:
     return replace(given, workloads=tuple(map(change, given.workloads)))
 
 
@@ -136,14 +137,14 @@ def overlooking(given: SharedInput, change: Callable[[WorkloadInput], WorkloadIn
     ids=["pauses, parallel", "pauses, serial", "budget"],
 )
 def test_faults_on_shipped_scenarios_are_stopped(
-    given: SharedInput, overlook: dict[str, Any], rule: str, engine: SharedEngine
+    given: RunInput, overlook: dict[str, Any], rule: str, engine: EngineRun
 ) -> None:
     overlooked = overlooking(given, lambda one: with_faults(one, **overlook))
     assert_stopped(given, overlooked, engine, rule)
 
 
 @ENGINES
-def test_a_leader_that_is_not_waited_for_is_found_on_a_shipped_scenario(engine: SharedEngine) -> None:
+def test_a_leader_that_is_not_waited_for_is_found_on_a_shipped_scenario(engine: EngineRun) -> None:
     given = shipped("cache-off-peak", PlanChoice(plan="warm_first"), **{"load.requests": 20})
     assert_stopped(given, overlooking(given, lambda one: replace(one, warm_first=False)), engine, CALL_TIME)
 

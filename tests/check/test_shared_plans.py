@@ -14,21 +14,24 @@ from hypothesis import strategies as st
 from sim.answers.policy_table import policy_table
 from sim.answers.sensitivity_inputs import arithmetic_inputs, setting_of
 from sim.answers.size_search import slots_of
-from sim.check.shared import check_shared
-from sim.check.shared_plans import wrong_plans
-from sim.check.shared_timeline import shared_timeline
+from sim.check.plans import wrong_plans
+from sim.check.run import check_run
+from sim.check.timeline import timeline
 from sim.cli.shares import every_share
-from sim.contract.run import SharedInput, SharedOutput
-from sim.engine import SharedEngine
+from sim.contract.output import RunOutput
+from sim.contract.run import RunInput
+from sim.draws.run_input import run_input_of
+from sim.engine.choice import Run as EngineRun
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared
 from sim.errors import CheckError
 from sim.plan.share import CalledProvider, share_spans, usable_slots
 from sim.result.experiment import simulate
-from sim.run.shared_simulation import SharedRun, shared_input_of, simulate_shared
+from sim.run.simulation import Run, simulate_once
 from sim.scenario import Scenario, load_scenario
 from sim.scenario.model import PlanChoice
 from tests.engine_inputs import arriving
+from tests.engines import general_only
 from tests.shared_inputs import limits, provider, rate, workload
 from tests.small_scenarios import CONTEXT, POLICY, WORDS, closed_load, sample
 
@@ -44,25 +47,31 @@ def on(providers: dict[str, Any], branches: list[dict[str, Any]] | None = None, 
     return sample(branches=branches or CALLS_WIDE, provider=None, providers=providers, **more)
 
 
-def latencies_ms(run: SharedRun) -> list[float]:
+def latencies_ms(run: Run) -> list[float]:
     return [ns / 1_000_000 for ns in run.out.latency_ns.tolist()]
 
 
 @ENGINES
-def test_a_step_makes_requests_parallel_from_the_first_one_after_it(engine: SharedEngine) -> None:
+def test_a_step_makes_requests_parallel_from_the_first_one_after_it(engine: EngineRun) -> None:
     steps = [{"at_s": 1, "concurrency": 20}]
     scenario = sample(closed_load(1, 6), provider={"concurrency": 1, "concurrency_steps": steps})
-    found = simulate_shared(scenario, ADAPTIVE, 0, engine=engine)
+    found = simulate_once(scenario, ADAPTIVE, 0, engine=general_only(engine))
     # The third request begins at 840 ms with one slot, the fourth at 1,260.
     assert latencies_ms(found) == [420, 420, 420, 295, 295, 295]
     assert found.out.ran_parallel.tolist() == [False] * 3 + [True] * 3
 
 
 @ENGINES
-def test_a_step_down_makes_requests_serial(engine: SharedEngine) -> None:
+def test_a_step_down_makes_requests_serial(engine: EngineRun) -> None:
     steps = [{"at_s": 0.5, "concurrency": 1}, {"at_s": 1.2, "concurrency": 2}]
     scenario = sample(closed_load(1, 5), provider={"concurrency": 20, "concurrency_steps": steps})
-    assert latencies_ms(simulate_shared(scenario, ADAPTIVE, 0, engine=engine)) == [295, 295, 420, 420, 295]
+    assert latencies_ms(simulate_once(scenario, ADAPTIVE, 0, engine=general_only(engine))) == [
+        295,
+        295,
+        420,
+        420,
+        295,
+    ]
 
 
 @ENGINES
@@ -71,10 +80,8 @@ def test_a_step_down_makes_requests_serial(engine: SharedEngine) -> None:
     [{"narrow": ONE, "wide": TWENTY}, {"wide": TWENTY, "narrow": ONE}, {"wide": TWENTY}],
     ids=["first", "last", "absent"],
 )
-def test_a_provider_that_nobody_calls_changes_nothing(
-    providers: dict[str, Any], engine: SharedEngine
-) -> None:
-    assert latencies_ms(simulate_shared(on(providers), ADAPTIVE, 0, engine=engine)) == [295] * 20
+def test_a_provider_that_nobody_calls_changes_nothing(providers: dict[str, Any], engine: EngineRun) -> None:
+    assert latencies_ms(simulate_once(on(providers), ADAPTIVE, 0, engine=general_only(engine))) == [295] * 20
     result = simulate(on(providers))
     assert [plan.estimates["latency_ms_mean"].mean for plan in result.plans] == [420, 295, 295]
     assert result.decision.reason == (
@@ -85,28 +92,31 @@ def test_a_provider_that_nobody_calls_changes_nothing(
 
 
 @ENGINES
-def test_the_join_s_slot_is_not_one_that_branches_use(engine: SharedEngine) -> None:
+def test_the_join_s_slot_is_not_one_that_branches_use(engine: EngineRun) -> None:
     scenario = on({"narrow": ONE, "wide": TWENTY}, workflow={"join_holds_slot": True})
-    assert latencies_ms(simulate_shared(scenario, ADAPTIVE, 0, engine=engine)) == [295] * 20
+    assert latencies_ms(simulate_once(scenario, ADAPTIVE, 0, engine=general_only(engine))) == [295] * 20
 
 
 @ENGINES
 @pytest.mark.parametrize("first", ["narrow", "wide"])
 @pytest.mark.parametrize("other", [ONE, TWENTY], ids=["one slot", "twenty slots"])
 def test_branches_on_two_providers_have_a_slot_each(
-    first: str, other: dict[str, Any], engine: SharedEngine
+    first: str, other: dict[str, Any], engine: EngineRun
 ) -> None:
     branches = [{**POLICY, "provider": "wide"}, {**WORDS, "provider": "narrow"}]
     providers = {"narrow": ONE, "wide": other}
     ordered = {first: providers[first], **providers}
-    assert latencies_ms(simulate_shared(on(ordered, branches), ADAPTIVE, 0, engine=engine)) == [295] * 20
+    assert (
+        latencies_ms(simulate_once(on(ordered, branches), ADAPTIVE, 0, engine=general_only(engine)))
+        == [295] * 20
+    )
     decision = simulate(on(ordered, branches, plans=["serial", "parallel"])).decision
     assert (decision.decision, decision.basis) == ("merge", "measured")
     assert [at.evaluation.concurrency for at in decision.arithmetic] == [2]
 
 
 @ENGINES
-def test_of_several_providers_each_counts_with_the_branches_that_call_it(engine: SharedEngine) -> None:
+def test_of_several_providers_each_counts_with_the_branches_that_call_it(engine: EngineRun) -> None:
     # Two branches on one slot, a third elsewhere: 2 slots, on which 3 x 100 + 0 ms take 200 by arithmetic.
     branches = [
         {"id": name, "duration_ms": 100, "provider": to}
@@ -115,7 +125,7 @@ def test_of_several_providers_each_counts_with_the_branches_that_call_it(engine:
     workflow = {"join_overhead_ms": 0}
     few = on({"narrow": ONE, "wide": TWENTY}, branches, workflow=workflow)
     assert [usable_slots(few.called_providers, active) for active in (1, 20, 21)] == [2, 2, 2]
-    assert latencies_ms(simulate_shared(few, ADAPTIVE, 0, engine=engine)) == [200] * 20
+    assert latencies_ms(simulate_once(few, ADAPTIVE, 0, engine=general_only(engine))) == [200] * 20
     many = on({"narrow": {"concurrency": 6}, "wide": TWENTY}, branches, workflow=workflow)
     spans = [(3, 1, 3), (2, 4, None)]
     assert list(share_spans(many.called_providers)) == spans
@@ -126,15 +136,15 @@ def test_of_several_providers_each_counts_with_the_branches_that_call_it(engine:
 
 
 @ENGINES
-def test_the_share_of_many_branches_is_looked_up_beyond_the_first_provider(engine: SharedEngine) -> None:
+def test_the_share_of_many_branches_is_looked_up_beyond_the_first_provider(engine: EngineRun) -> None:
     names = ["a", "b", "c", "d"]
     branches = [{"id": name, "duration_ms": 100, "provider": "wide"} for name in names]
     load = {"kind": "steps", "steps": [{"at_s": 0, "active_requests": 10}], "end_s": 1}
     for providers in ({"narrow": {"concurrency": 2}, "wide": TWENTY}, {"wide": TWENTY}):
         few = on(providers, branches, load=closed_load(5, 20), workflow={"join_overhead_ms": 0})
-        assert latencies_ms(simulate_shared(few, ADAPTIVE, 0, engine=engine)) == [100] * 20
+        assert latencies_ms(simulate_once(few, ADAPTIVE, 0, engine=general_only(engine))) == [100] * 20
         many = on(providers, branches, load=load, workflow={"join_overhead_ms": 0})
-        assert set(latencies_ms(simulate_shared(many, ADAPTIVE, 0, engine=engine))) == {200}
+        assert set(latencies_ms(simulate_once(many, ADAPTIVE, 0, engine=general_only(engine)))) == {200}
 
 
 def test_the_cache_s_price_is_that_of_the_providers_that_are_called() -> None:
@@ -175,7 +185,7 @@ def test_a_policy_goes_by_the_providers_that_are_called() -> None:
         assert (table.slots, table.to_dict()["allocation"]) == (20, "fair_share")
         levels = [(one.active_from, one.active_to, one.plan, one.max_degree) for one in table.hours[0].levels]
         assert levels == [(1, 10, "parallel", 2), (11, None, "serial", 1)]
-        found = simulate_shared(on(providers), table.choice, 0)
+        found = simulate_once(on(providers), table.choice, 0, engine=general_only())
         assert latencies_ms(found) == [295] * 20
 
 
@@ -185,13 +195,13 @@ def test_a_scenario_says_what_all_of_its_providers_are() -> None:
     )
 
 
-def checked(one: SharedInput, out: SharedOutput) -> list[bool]:
-    return [bool(broken) for broken in wrong_plans(one, out, shared_timeline(one, out))]
+def checked(one: RunInput, out: RunOutput) -> list[bool]:
+    return [bool(broken) for broken in wrong_plans(one, out, timeline(one, out))]
 
 
 def test_a_plan_that_was_not_due_is_found() -> None:
     scenario = sample(closed_load(2, 6), slots=4, provider={"concurrency": 4, "concurrency_steps": []})
-    one = shared_input_of(scenario, ADAPTIVE, 0)
+    one = run_input_of(scenario, ADAPTIVE, 0)
     out = run_shared(one)
     assert checked(one, out) == [False] * 6
     other = out.ran_parallel.copy()
@@ -200,16 +210,16 @@ def test_a_plan_that_was_not_due_is_found() -> None:
 
 
 def test_a_run_of_another_plan_ends_in_the_request_s_story() -> None:
-    one = shared_input_of(sample(closed_load(1, 2)), ADAPTIVE, 0)
-    serial = run_shared(shared_input_of(sample(closed_load(1, 2)), PlanChoice(plan="serial"), 0))
+    one = run_input_of(sample(closed_load(1, 2)), ADAPTIVE, 0)
+    serial = run_shared(run_input_of(sample(closed_load(1, 2)), PlanChoice(plan="serial"), 0))
     with pytest.raises(CheckError, match="request 0 did not run the plan of its fair share"):
-        check_shared(one, serial, run_shared)
+        check_run(one, serial, run_shared)
 
 
 def test_an_instant_with_a_rejection_does_not_tell() -> None:
     adaptive = np.arange(65) >= 2
     one = replace(workload(arriving(0, 0), [10, 10]), runs_parallel_at=adaptive)
-    other = SharedInput((one,), (provider(2, limits=limits(rate(1, 60_000), rejects=True)),))
+    other = RunInput((one,), (provider(2, limits=limits(rate(1, 60_000), rejects=True)),))
     out = run_shared(other)
     assert checked(other, replace(out, ran_parallel=~out.ran_parallel)) == [False, False]
 
@@ -264,7 +274,11 @@ def test_names_and_order_of_providers_change_nothing(
 ) -> None:
     scenarios = [loaded(content), loaded(renamed(content, order, dict(zip(PROVIDERS, names, strict=True))))]
     engines = (run_shared, run_compiled)
-    runs = [simulate_shared(each, ADAPTIVE, 0, engine=engine) for each in scenarios for engine in engines]
+    runs = [
+        simulate_once(each, ADAPTIVE, 0, engine=general_only(engine))
+        for each in scenarios
+        for engine in engines
+    ]
     for run in runs[1:]:
         assert run.out.ran_parallel.tolist() == runs[0].out.ran_parallel.tolist()
         assert run.out.latency_ns.tolist() == runs[0].out.latency_ns.tolist()

@@ -9,8 +9,10 @@ import pytest
 from typer.testing import CliRunner
 
 from sim.cli import app
-from sim.engine import Engine, EngineInput, EngineOutput, Progress, SharedEngine
-from sim.engine import run as simpy_run
+from sim.contract.load import Progress
+from sim.contract.plain import PlainInput, PlainOutput
+from sim.engine import Engine
+from sim.engine.simpy_model import run as simpy_run
 from sim.run.simulation import Run, simulate_once
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
@@ -252,7 +254,7 @@ def test_verify_counts_what_the_checks_found() -> None:
 
 
 def test_verify_tells_the_story_of_a_violation(monkeypatch: pytest.MonkeyPatch) -> None:
-    def late_by_1_ns(given: EngineInput, progress: Progress | None = None) -> EngineOutput:
+    def late_by_1_ns(given: PlainInput, progress: Progress | None = None) -> PlainOutput:
         out = simpy_run(given, progress)
         finish_ns = out.finish_ns.copy()
         finish_ns[-1, 0] += 1
@@ -264,11 +266,8 @@ def test_verify_tells_the_story_of_a_violation(monkeypatch: pytest.MonkeyPatch) 
         replication: int,
         progress: Progress | None,
         engine: Engine,
-        *,
-        shared_engine: SharedEngine,
     ) -> Run:
-        assert engine is not late_by_1_ns
-        return simulate_once(scenario, plan, replication, progress, late_by_1_ns, shared_engine=shared_engine)
+        return simulate_once(scenario, plan, replication, progress, replace(engine, plain=late_by_1_ns))
 
     monkeypatch.setattr("sim.result.experiment.simulate_once", simulate_late)
     result = CliRunner().invoke(app, ["verify", PEAK, OFF_PEAK, *SHORT, "--json"])

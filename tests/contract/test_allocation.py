@@ -12,11 +12,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from sim.check.compiled import Verdict, verdict
-from sim.check.report import check_tables
-from sim.check.shared import check_shared
+from sim.check.grants import walk_provider
+from sim.check.run import check_run, check_tables
 from sim.check.shared_compiled import NoVerdict, first_broken
-from sim.check.shared_grants import walk_provider
-from sim.check.shared_timeline import shared_timeline
+from sim.check.timeline import timeline
 from sim.cli.levelling import known_allocations
 from sim.contract.allocation import (
     ALLOCATIONS,
@@ -27,16 +26,18 @@ from sim.contract.allocation import (
     Allocation,
     allocation_named,
 )
-from sim.contract.plain import EngineInput
-from sim.contract.run import ProviderInput, SharedInput, SharedOutput
-from sim.engine import SharedEngine
+from sim.contract.output import RunOutput
+from sim.contract.plain import PlainInput, run_input, run_output
+from sim.contract.provider import ProviderInput
+from sim.contract.run import RunInput
+from sim.engine.choice import Run as EngineRun
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared
 from sim.engine.simpy_model import run
 from sim.errors import ArgumentError, CheckError, InputError, shown
 from sim.report.words import setting_words
 from sim.result.experiment import simulate
-from sim.run.shared_simulation import SharedRun, simulate_shared
+from sim.run.simulation import Run, simulate_once
 from sim.scenario import Scenario, load_scenario
 from sim.scenario.model import PlanChoice
 from tests.check.test_check import contended_inputs
@@ -44,6 +45,7 @@ from tests.engine.test_engine_equality import assert_engines_agree
 from tests.engine.test_shared_equality import assert_engines_agree as assert_shared_engines_agree
 from tests.engine.test_shared_stress import shared_inputs
 from tests.engine_inputs import closed, engine_input
+from tests.engines import general_only
 
 NEW = Allocation("priority_share", "fair share, by priority", by_share=True, by_priority=True)
 ENGINES = (run_shared, run_compiled)
@@ -81,17 +83,17 @@ workloads:
     return load_scenario(file)
 
 
-def ran(one: Scenario, engine: SharedEngine = run_shared) -> SharedRun:
-    return simulate_shared(one, PlanChoice(plan="parallel"), 0, engine=engine)
+def ran(one: Scenario, engine: EngineRun = run_shared) -> Run:
+    return simulate_once(one, PlanChoice(plan="parallel"), 0, engine=general_only(engine))
 
 
-def latencies_ms(run: SharedRun) -> list[float]:
+def latencies_ms(run: Run) -> list[float]:
     return [ns / 1_000_000 for ns in run.out.latency_ns.tolist()]
 
 
-def walk_both(one: SharedInput, out: SharedOutput) -> None:
+def walk_both(one: RunInput, out: RunOutput) -> None:
     """Hold a run against the readable walk and, where it has a verdict, the compiled one."""
-    line = shared_timeline(one, out)
+    line = timeline(one, out)
     for provider in range(len(one.providers)):
         walk_provider(one, out, line, provider)
     with suppress(NoVerdict):
@@ -100,7 +102,7 @@ def walk_both(one: SharedInput, out: SharedOutput) -> None:
 
 @pytest.mark.parametrize("engine", ENGINES, ids=["simpy", "compiled"])
 def test_a_new_allocation_runs_in_both_engines(
-    engine: SharedEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    engine: EngineRun, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(ALLOCATIONS, NEW.name, NEW)
     # Three requests share two slots, so each may hold one, and the high one has the first at 0 and at 10 ms;
@@ -120,8 +122,8 @@ def test_a_new_allocation_is_checked_for_what_it_is(tmp_path: Path, monkeypatch:
         provider = replace(found.given.providers[0], allocation=rule)
         other = run_shared(replace(found.given, providers=(provider,)))
         with pytest.raises(CheckError):
-            check_shared(found.given, other, run_shared)
-        assert first_broken(found.given, other, shared_timeline(found.given, other)) is not None
+            check_run(found.given, other, run_shared)
+        assert first_broken(found.given, other, timeline(found.given, other)) is not None
 
 
 def test_a_new_allocation_has_its_words_in_reports(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,25 +137,25 @@ def test_a_new_allocation_has_its_words_in_reports(tmp_path: Path, monkeypatch: 
 
 @given(shared_inputs(), st.lists(st.sampled_from(list(RECOMBINED)), min_size=2, max_size=2))
 @settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
-def test_every_combination_is_the_same_in_both_engines_and_checks(one: SharedInput, names: list[str]) -> None:
+def test_every_combination_is_the_same_in_both_engines_and_checks(one: RunInput, names: list[str]) -> None:
     with patch.dict(ALLOCATIONS, RECOMBINED):
         providers = zip(one.providers, names, strict=False)
         rules = (replace(provider, allocation=RECOMBINED[name]) for provider, name in providers)
         other = replace(one, providers=tuple(rules))
         assert_shared_engines_agree(other)
         out = run_shared(other)
-        check_shared(other, out, run_shared)
+        check_run(other, out, run_shared)
         walk_both(other, out)
 
 
 @given(contended_inputs(), st.sampled_from(list(RECOMBINED)))
 @settings(deadline=None, max_examples=100)
-def test_every_combination_is_the_same_in_both_engines_of_plain_runs(one: EngineInput, name: str) -> None:
+def test_every_combination_is_the_same_in_both_engines_of_plain_runs(one: PlainInput, name: str) -> None:
     with patch.dict(ALLOCATIONS, RECOMBINED):
         other = replace(one, allocation=RECOMBINED[name])
         assert_engines_agree(other)
         out = run(other)
-        assert verdict(other, out) == Verdict(check_tables(other, out).exact, None)
+        assert verdict(other, out) == Verdict(check_tables(run_input(other), run_output(other, out))[0], None)
 
 
 def test_the_table_says_which_do_not_ask_for_the_workload() -> None:

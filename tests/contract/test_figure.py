@@ -22,7 +22,7 @@ from sim.contract.figure import (
     share_within,
     shares_within,
 )
-from sim.contract.run import REQUEST_OUTCOMES
+from sim.contract.output import REQUEST_OUTCOMES
 from sim.result.experiment import simulate
 from sim.result.result import Result
 from sim.scenario import load_scenario

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.contract.run import DailyPlans, SharedInput, WorkloadInput
-from sim.engine import ClosedUsers, DrawsExhaustedError
+from sim.contract.load import ClosedUsers, DrawsExhaustedError
+from sim.contract.run import DailyPlans, RunInput, WorkloadInput
 from sim.errors import ArgumentError
 from tests.engine_inputs import arriving, closed, engine_input, ms
 from tests.shared_inputs import failing, provider, speaking, workload
@@ -36,10 +36,10 @@ def test_a_plain_run_has_draws_for_the_requests_of_its_load(change: dict[str, An
     assert str(error.value) == message
 
 
-def second(**change: Any) -> SharedInput:
+def second(**change: Any) -> RunInput:
     """Return a run of two workloads, the second of which is altered."""
     whole = speaking(failing(workload(arriving(0, 1, 2), [1, 1]), ["..", ".."]))
-    return SharedInput((workload(closed(1, 9)), replace(whole, **change)), (provider(4),))
+    return RunInput((workload(closed(1, 9)), replace(whole, **change)), (provider(4),))
 
 
 def whole() -> WorkloadInput:
@@ -91,9 +91,7 @@ def test_the_workload_that_ran_out_is_the_first_unless_said() -> None:
 
 def test_tables_reach_the_most_slots_that_branches_on_several_providers_can_use() -> None:
     one = replace(workload(arriving(0), [1, 1, 1]), provider=(0, 1, 1))
-    run = SharedInput(
-        (replace(one, runs_parallel_at=np.ones(4, dtype=np.bool_)),), (provider(1), provider(20))
-    )
+    run = RunInput((replace(one, runs_parallel_at=np.ones(4, dtype=np.bool_)),), (provider(1), provider(20)))
     assert run.most_usable_slots(run.workloads[0]) == 3
     with pytest.raises(ArgumentError) as error:
         replace(run, workloads=(replace(one, runs_parallel_at=np.ones(3, dtype=np.bool_)),))

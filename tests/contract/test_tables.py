@@ -10,10 +10,10 @@ from sim.cli.figures import ORDER
 from sim.contract import limit
 from sim.contract.limit import ENFORCEMENTS, ON_LIMIT, UNIT_OF_KEY, UNITS
 from sim.contract.plan import PLANS, USUAL_PLANS
-from sim.contract.run import RateLimit
+from sim.contract.provider import RateLimit
+from sim.draws.run_input import limits_of
 from sim.engine.shared import kernels
 from sim.errors import ArgumentError, InputError
-from sim.run.shared_simulation import limits_of
 from sim.scenario import load_scenario
 from sim.scenario.limits import RATE_KEYS, RateLimits
 from sim.scenario.model import ALL_PLANS

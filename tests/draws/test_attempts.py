@@ -7,16 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sim.contract.run import (
-    ATTEMPT_OUTCOMES,
-    OK,
-    PPM,
-    RATE_LIMITED,
-    SERVER_ERROR,
-    TIMED_OUT,
-    Faults,
-    Tokens,
-)
+from sim.contract.output import ATTEMPT_OUTCOMES, OK, RATE_LIMITED, SERVER_ERROR, TIMED_OUT
+from sim.contract.run import PPM, Faults, Tokens
 from sim.draws.attempts import backoff_ns, draw_faults, draw_tokens
 from sim.draws.drawing import draw
 from sim.draws.streams import Streams

@@ -5,27 +5,28 @@ import sys
 
 import pytest
 
-from sim.engine import ENGINES, EngineChoice, run, select_engine
+from sim.engine import ENGINES, Engine, select_engine
 from sim.engine.choice import WORTH_COMPILING, run_shared_compiled
 from sim.engine.compiled import run as run_compiled
 from sim.engine.shared.model import run_shared
+from sim.engine.simpy_model import run
 from sim.errors import ArgumentError
 
 
 @pytest.mark.parametrize(
     ("name", "requests", "expected"),
     [
-        ("simpy", 10**7, EngineChoice(run, run_shared, "simpy", "asked for")),
-        ("compiled", 1, EngineChoice(run_compiled, run_shared_compiled, "compiled", "asked for")),
-        ("auto", WORTH_COMPILING - 1, EngineChoice(run, run_shared, "simpy", "fewer than 30,000 requests")),
+        ("simpy", 10**7, Engine("simpy", run, run_shared, "asked for")),
+        ("compiled", 1, Engine("compiled", run_compiled, run_shared_compiled, "asked for")),
+        ("auto", WORTH_COMPILING - 1, Engine("simpy", run, run_shared, "fewer than 30,000 requests")),
         (
             "auto",
             WORTH_COMPILING,
-            EngineChoice(run_compiled, run_shared_compiled, "compiled", "30,000 requests or more"),
+            Engine("compiled", run_compiled, run_shared_compiled, "30,000 requests or more"),
         ),
     ],
 )
-def test_an_engine_is_chosen_by_name_or_by_size(name: str, requests: int, expected: EngineChoice) -> None:
+def test_an_engine_is_chosen_by_name_or_by_size(name: str, requests: int, expected: Engine) -> None:
     assert select_engine(name, requests) == expected
 
 
@@ -38,7 +39,7 @@ def test_an_unknown_engine_is_refused() -> None:
 
 def test_without_numba_auto_says_why_it_runs_simpy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sim.engine.choice.find_spec", lambda _name: None)
-    assert select_engine("auto", 10**7) == EngineChoice(run, run_shared, "simpy", "numba is not installed")
+    assert select_engine("auto", 10**7) == Engine("simpy", run, run_shared, "numba is not installed")
 
 
 WITHOUT_NUMBA = """

@@ -12,20 +12,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from sim.contract.allocation import PLAIN_ALLOCATIONS
-from sim.draws.drawing import draw
-from sim.draws.engine_input import engine_input
-from sim.engine import (
-    ClosedUsers,
-    DrawsExhaustedError,
-    EngineInput,
-    EngineOutput,
-    OpenArrivals,
-    kernels,
-)
-from sim.engine import run as run_simpy
+from sim.contract.load import ClosedUsers, DrawsExhaustedError, OpenArrivals
+from sim.contract.plain import PlainInput, PlainOutput, plain_view
+from sim.draws.run_input import run_input_of
+from sim.engine import kernels
 from sim.engine.compiled import run as run_compiled
 from sim.engine.compiled import run_events, serves_in_order, unsupported, with_ranks
 from sim.engine.kernels import Held
+from sim.engine.simpy_model import run as run_simpy
 from sim.errors import EngineError
 from sim.scenario import Scenario, load_scenario
 from sim.units import NS_PER_MS, IntArray
@@ -33,12 +27,12 @@ from tests.engine_inputs import arriving, closed, ms
 from tests.engine_inputs import engine_input as input_of
 from tests.strategies import engine_inputs
 
-Engine = Callable[[EngineInput], EngineOutput]
+Engine = Callable[[PlainInput], PlainOutput]
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def tables(engine: Engine, given_input: EngineInput) -> dict[str, object]:
+def tables(engine: Engine, given_input: PlainInput) -> dict[str, object]:
     """Return everything that an engine gives but its name, as lists; the draws may run out instead."""
     try:
         out = engine(given_input)
@@ -51,7 +45,7 @@ def tables(engine: Engine, given_input: EngineInput) -> dict[str, object]:
     }
 
 
-def assert_engines_agree(given_input: EngineInput) -> None:
+def assert_engines_agree(given_input: PlainInput) -> None:
     wanted = tables(run_simpy, given_input)
     assert tables(run_events, given_input) == wanted
     assert tables(run_compiled, given_input) == wanted
@@ -59,18 +53,18 @@ def assert_engines_agree(given_input: EngineInput) -> None:
 
 @given(engine_inputs())
 @settings(UNHURRIED, max_examples=150)
-def test_every_generated_run_is_the_same(given_input: EngineInput) -> None:
+def test_every_generated_run_is_the_same(given_input: PlainInput) -> None:
     assert_engines_agree(given_input)
 
 
 @pytest.mark.slow
 @given(engine_inputs())
 @settings(UNHURRIED, max_examples=2_000)
-def test_two_thousand_generated_runs_are_the_same(given_input: EngineInput) -> None:
+def test_two_thousand_generated_runs_are_the_same(given_input: PlainInput) -> None:
     assert_engines_agree(given_input)
 
 
-def random_input(allocation: str, slots: int, calls: int, requests: int, load: float) -> EngineInput:
+def random_input(allocation: str, slots: int, calls: int, requests: int, load: float) -> PlainInput:
     """Return Poisson arrivals at so much of the slots, exponential services and joins, in whole ns."""
     rng = np.random.default_rng(len(allocation) + slots + calls)
     gap_ns = calls * 100 * NS_PER_MS / (load * slots)
@@ -101,9 +95,10 @@ def plain_scenarios() -> Iterator[Scenario]:
 def test_shipped_scenarios_are_the_same() -> None:
     compared = 0
     for scenario in plain_scenarios():
-        draws = draw(scenario, 0)
         for plan in scenario.plans:
-            assert_engines_agree(engine_input(scenario, plan, draws))
+            given = plain_view(run_input_of(scenario, plan, 0))
+            assert given is not None
+            assert_engines_agree(given)
             compared += 1
     assert compared > 20
 
@@ -193,7 +188,7 @@ def test_a_user_who_left_after_its_request_comes_again_with_the_step(engine: Eng
         (input_of(arriving(0, 9e12), allocation="fifo", slots=2), False),
     ],
 )
-def test_only_calls_that_start_in_order_do_without_events(given_input: EngineInput, expected: bool) -> None:
+def test_only_calls_that_start_in_order_do_without_events(given_input: PlainInput, expected: bool) -> None:
     assert serves_in_order(given_input) is expected
     assert_engines_agree(given_input)
 

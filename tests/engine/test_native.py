@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from sim.contract.plain import EngineInput
+from sim.contract.plain import PlainInput
 from sim.engine import kernels, native
 from sim.engine.compiled import run
 from sim.units import IntArray
@@ -218,7 +218,7 @@ def test_what_is_kept_runs_without_importing_numba(tmp_path: Path) -> None:
     assert said == ["True\n", "False\n"]
 
 
-def read_only(given: EngineInput) -> EngineInput:
+def read_only(given: PlainInput) -> PlainInput:
     given.service_ns.flags.writeable = False
     given.join_ns.flags.writeable = False
     return given

@@ -4,8 +4,10 @@ from typing import Any
 
 import pytest
 
-from sim.contract.run import PrefixCache, SharedOutput, WorkloadInput
-from sim.engine import OpenArrivals
+from sim.contract.load import OpenArrivals
+from sim.contract.output import RunOutput
+from sim.contract.provider import PrefixCache
+from sim.contract.run import WorkloadInput
 from sim.engine.shared.cache import Cache
 from tests.engine_inputs import arriving
 from tests.shared_inputs import (
@@ -25,7 +27,7 @@ from tests.shared_inputs import (
 HIT = {1: "read", 0: "write", -1: "none"}
 
 
-def hits(out: SharedOutput) -> list[str]:
+def hits(out: RunOutput) -> list[str]:
     """Return what each attempt did, in order of requests, calls and attempts."""
     table = out.attempts
     rows = sorted(zip(table.number, table.call, table.attempt, table.hit, strict=True))

@@ -4,25 +4,26 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import fields, replace
+from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sim.contract.run import DAY_NS, DailyPlans, SharedInput
-from sim.engine import DrawsExhaustedError, SharedEngine
+from sim.contract.load import DrawsExhaustedError
+from sim.contract.run import DAY_NS, DailyPlans, RunInput
+from sim.draws.run_input import run_input_of
+from sim.engine.choice import Run as EngineRun
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.compiled import unsupported
 from sim.engine.shared.model import run_shared as run_simpy
 from sim.errors import EngineError
-from sim.run.shared_simulation import shared_input_of
 from sim.scenario import Scenario, load_scenario
 from sim.units import NS_PER_MS
 from tests.engine.test_shared_stress import shared_inputs, troubled
 from tests.engine_inputs import arriving, closed
+from tests.engines import every_column
 from tests.shared_inputs import limits, provider, rate, workload
 from tests.strategies import closed_users
 
@@ -30,30 +31,21 @@ SCENARIOS = Path(__file__).parents[2] / "scenarios"
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 
-def columns(table: object) -> dict[str, object]:
-    """Return the fields of a table, arrays as lists."""
-    values = {field.name: getattr(table, field.name) for field in fields(table)}  # type: ignore[arg-type]
-    return {
-        name: (value.dtype, value.tolist()) if isinstance(value, np.ndarray) else value
-        for name, value in values.items()
-    }
-
-
-def tables(engine: SharedEngine, run: SharedInput) -> dict[str, object]:
+def tables(engine: EngineRun, run: RunInput) -> dict[str, object]:
     """Return everything that an engine gives but its name; the draws may run out instead."""
     try:
         out = engine(run)
     except DrawsExhaustedError:
         return {"draws": "exhausted"}
-    return {**columns(out), "attempts": columns(out.attempts), "engine": None}
+    return every_column(out)
 
 
-def assert_engines_agree(run: SharedInput) -> None:
+def assert_engines_agree(run: RunInput) -> None:
     assert tables(run_compiled, run) == tables(run_simpy, run)
 
 
 @st.composite
-def varied_inputs(draw: st.DrawFn) -> SharedInput:
+def varied_inputs(draw: st.DrawFn) -> RunInput:
     """Return runs as the stress test has them, of which users come and go, and plans change with the hour."""
     run = draw(shared_inputs())
     workloads = []
@@ -71,14 +63,14 @@ def varied_inputs(draw: st.DrawFn) -> SharedInput:
 
 @given(varied_inputs())
 @settings(UNHURRIED, max_examples=150)
-def test_every_generated_run_is_the_same(run: SharedInput) -> None:
+def test_every_generated_run_is_the_same(run: RunInput) -> None:
     assert_engines_agree(run)
 
 
 @pytest.mark.slow
 @given(varied_inputs())
 @settings(UNHURRIED, max_examples=2_000)
-def test_two_thousand_generated_runs_are_the_same(run: SharedInput) -> None:
+def test_two_thousand_generated_runs_are_the_same(run: RunInput) -> None:
     assert_engines_agree(run)
 
 
@@ -99,27 +91,27 @@ def test_shipped_scenarios_are_the_same() -> None:
     compared = 0
     for scenario in shared_scenarios():
         for plan in scenario.plans:
-            assert_engines_agree(shared_input_of(scenario, plan, 0))
+            assert_engines_agree(run_input_of(scenario, plan, 0))
             compared += 1
     assert compared > 20
 
 
 def test_the_heap_of_events_grows_where_thousands_of_users_think() -> None:
-    assert_engines_agree(SharedInput((workload(closed(3_000, 9_000, 2), [1]),), (provider(20),)))
+    assert_engines_agree(RunInput((workload(closed(3_000, 9_000, 2), [1]),), (provider(20),)))
 
 
 def test_progress_is_reported_while_a_long_run_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sim.engine.shared.compiled.AT_ONCE", 500)
     seen: list[int] = []
-    run_compiled(SharedInput((workload(closed(4, 2_500), [1]),), (provider(),)), seen.append)
+    run_compiled(RunInput((workload(closed(4, 2_500), [1]),), (provider(),)), seen.append)
     assert len(seen) >= 5
     assert seen == sorted(seen)
 
 
 def test_a_bucket_that_does_not_fit_in_64_bits_is_refused() -> None:
-    def run(burst: int) -> SharedInput:
+    def run(burst: int) -> RunInput:
         slow = limits(rate(7, 60_000, burst=burst, unit="tokens"))
-        return SharedInput((workload(arriving(0, 1)),), (provider(limits=slow),))
+        return RunInput((workload(arriving(0, 1)),), (provider(limits=slow),))
 
     assert unsupported(run(10**6)) is None
     assert_engines_agree(run(10**6))

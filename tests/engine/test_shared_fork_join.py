@@ -2,7 +2,7 @@
 
 import pytest
 
-from sim.contract.run import SharedInput
+from sim.contract.run import RunInput
 from sim.engine.shared.calls import Call
 from sim.engine.shared.model import SharedModel
 from tests.engine_inputs import arriving, closed
@@ -291,7 +291,7 @@ def test_a_deadline_strikes_a_join_in_the_queue_and_on_its_slot() -> None:
 
 
 def test_a_slot_given_back_twice_is_an_error() -> None:
-    model = SharedModel(SharedInput((workload(arriving(0), [10]),), (provider(),)))
+    model = SharedModel(RunInput((workload(arriving(0), [10]),), (provider(),)))
     ended: list[Call] = []
     model.fork_join.record = lambda call, _outcome, _now_ns: ended.append(call)
     model.run()

@@ -6,18 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from sim.check.shared import check_shared
-from sim.check.shared_joins import join_rules
-from sim.contract.run import (
-    CANCELLED,
-    DEADLINE_MISSED,
-    DEGRADED,
-    FAILED,
-    SUCCEEDED,
-    SharedInput,
-    SharedOutput,
-    WorkloadInput,
-)
+from sim.check.joins import join_rules
+from sim.check.run import check_run
+from sim.contract.output import CANCELLED, DEADLINE_MISSED, DEGRADED, FAILED, SUCCEEDED, RunOutput
+from sim.contract.run import RunInput, WorkloadInput
 from sim.engine.shared.model import run_shared
 from sim.errors import CheckError
 from sim.units import NS_PER_MS
@@ -32,7 +24,7 @@ JOINED = "has a join that began or ended at another time than it should"
 MISSED = "was given up at another time than its deadline, or not then"
 
 
-def broken(run: SharedInput, out: SharedOutput) -> list[str]:
+def broken(run: RunInput, out: RunOutput) -> list[str]:
     """Return the rules that a run breaks."""
     return [rule for rule, requests in join_rules(run, out) if requests.any()]
 
@@ -108,7 +100,7 @@ def test_an_attempt_cancelled_or_changed_at_the_instant_of_its_end_is_found(outc
     table = replace(out.attempts, outcome=np.array([0, outcome]))
     degraded = replace(out, attempts=table, outcome=np.array([DEGRADED]))
     with pytest.raises(CheckError) as error:
-        check_shared(run, degraded, run_shared)
+        check_run(run, degraded, run_shared)
     assert str(error.value) == "\n".join(
         [
             f"check violated (simpy engine): request 0 {what}",

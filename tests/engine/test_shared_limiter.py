@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sim.check.grants import walk_provider
 from sim.check.shared_compiled import first_broken
-from sim.check.shared_grants import walk_provider
-from sim.check.shared_timeline import shared_timeline
-from sim.contract.run import SharedOutput
+from sim.check.timeline import timeline
+from sim.contract.output import RunOutput
 from sim.engine.shared.limiter import FixedWindow, TokenBucket
 from sim.errors import CheckError
 from sim.units import NS_PER_MS
@@ -81,7 +81,7 @@ def test_the_longest_of_several_waits_counts() -> None:
     assert starts_ms(out) == [0, 1_000, 5_000, 6_000, 10_000]
 
 
-def rejected(**options: float) -> SharedOutput:
+def rejected(**options: float) -> RunOutput:
     """Run two calls at 0 where one per second is admitted and others rejected."""
     one = failing(workload(arriving(0, 0), [10]), ["..."], **options)  # type: ignore[arg-type]
     return simulate(one, provider(limits=limits(PER_MINUTE, rejects=True)))
@@ -279,7 +279,7 @@ def test_a_call_that_waits_although_the_limit_admits_it_is_found() -> None:
         table, late_ns = out.attempts, np.where(out.attempts.number == 1, 500 * NS_PER_MS, 0)
         table = replace(table, start_ns=table.start_ns + late_ns, finish_ns=table.finish_ns + late_ns)
         late = replace(out, attempts=table, completion_ns=out.completion_ns + np.array([0, 500 * NS_PER_MS]))
-        line = shared_timeline(run, late)
+        line = timeline(run, late)
         with pytest.raises(CheckError) as error:
             walk_provider(run, late, line, 0)
         assert str(error.value) == (
@@ -290,7 +290,7 @@ def test_a_call_that_waits_although_the_limit_admits_it_is_found() -> None:
         assert broken == ("has an attempt that waited for a limit that admitted it", 1)
 
 
-def waiting_line(deadline_ms: float | None) -> SharedOutput:
+def waiting_line(deadline_ms: float | None) -> RunOutput:
     """Run a call of 90 tokens, one of 50 that the limit makes wait, and one of 5 behind it."""
     one = speaking(workload(arriving(0, 1, 20), [10]), inputs=[[90], [50], [5]])
     one = failing(one, ["."], deadline_ms=deadline_ms)

@@ -9,15 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sim.contract.allocation import FAIR_SHARE, FIFO, MAX_MIN, PRIORITY, WEIGHTED, Allocation
-from sim.contract.run import (
-    ProviderInput,
-    SharedInput,
-    SharedOutput,
-    WorkloadInput,
-    shared_input,
-)
-from sim.engine import EngineInput, EngineOutput, run
+from sim.contract.output import RunOutput
+from sim.contract.plain import PlainInput, PlainOutput, run_input
+from sim.contract.provider import ProviderInput
+from sim.contract.run import RunInput, WorkloadInput
 from sim.engine.shared.model import run_shared
+from sim.engine.simpy_model import run
 from tests.check.test_check import contended_inputs
 from tests.engine_inputs import arriving, closed, engine_input
 from tests.shared_inputs import answers, cache, checked, failing, limits, provider, rate, simulate, workload
@@ -25,7 +22,7 @@ from tests.shared_inputs import answers, cache, checked, failing, limits, provid
 PLAIN_AS = {FIFO: PRIORITY, FAIR_SHARE: WEIGHTED, MAX_MIN: MAX_MIN}
 
 
-def same(out: SharedOutput, plain: EngineOutput) -> bool:
+def same(out: RunOutput, plain: PlainOutput) -> bool:
     """Return whether two engines did the same, call by call."""
     calls = out.attempts
     at = (calls.number, calls.call)
@@ -41,7 +38,7 @@ def same(out: SharedOutput, plain: EngineOutput) -> bool:
     )
 
 
-def identical(one: SharedOutput, other: SharedOutput) -> bool:
+def identical(one: RunOutput, other: RunOutput) -> bool:
     """Return whether two runs are the same in every column."""
     requests = ("workload", "user", "ran_parallel", "arrival_ns", "completion_ns", "outcome", "join_start_ns")
     return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in requests) and all(
@@ -50,23 +47,23 @@ def identical(one: SharedOutput, other: SharedOutput) -> bool:
     )
 
 
-def altered(given: EngineInput, workload: dict[str, Any], provider: dict[str, Any]) -> SharedInput:
+def altered(given: PlainInput, workload: dict[str, Any], provider: dict[str, Any]) -> RunInput:
     """Return a plain run with parts of its workload and its provider replaced."""
-    plain = shared_input(given)
+    plain = run_input(given)
     (one,), (only,) = plain.workloads, plain.providers
-    return SharedInput((replace(one, **workload),), (replace(only, **provider),))
+    return RunInput((replace(one, **workload),), (replace(only, **provider),))
 
 
 @given(contended_inputs())
 @settings(max_examples=75, deadline=None)
-def test_a_plain_run_is_the_plain_model(given: EngineInput) -> None:
-    assert same(checked(shared_input(given)), run(given))
+def test_a_plain_run_is_the_plain_model(given: PlainInput) -> None:
+    assert same(checked(run_input(given)), run(given))
 
 
 @given(contended_inputs(), st.integers(-3, 3), st.integers(1, 9))
 @settings(max_examples=75, deadline=None)
 def test_one_workload_of_one_class_gets_what_it_got_before(
-    given: EngineInput, priority: int, weight: int
+    given: PlainInput, priority: int, weight: int
 ) -> None:
     allocation = {"allocation": PLAIN_AS[given.allocation]}
     out = checked(altered(given, {"priority": priority, "weight": weight}, allocation))
@@ -75,7 +72,7 @@ def test_one_workload_of_one_class_gets_what_it_got_before(
 
 @given(contended_inputs(), st.booleans(), st.data())
 @settings(max_examples=60, deadline=None)
-def test_what_does_not_bind_changes_nothing(given: EngineInput, lends: bool, data: st.DataObject) -> None:
+def test_what_does_not_bind_changes_nothing(given: PlainInput, lends: bool, data: st.DataObject) -> None:
     provider = {
         "reserved": (data.draw(st.integers(0, given.slots)),),
         "lends": lends,
@@ -95,20 +92,20 @@ def test_what_does_not_bind_changes_nothing(given: EngineInput, lends: bool, dat
 
 @given(contended_inputs(), contended_inputs())
 @settings(max_examples=30, deadline=None)
-def test_workloads_on_providers_of_their_own_do_not_meet(one: EngineInput, other: EngineInput) -> None:
+def test_workloads_on_providers_of_their_own_do_not_meet(one: PlainInput, other: PlainInput) -> None:
     workloads: list[WorkloadInput] = []
     providers: list[ProviderInput] = []
     for index, alone in enumerate((one, other)):
-        plain = shared_input(alone)
+        plain = run_input(alone)
         workloads.append(replace(plain.workloads[0], provider=(index,) * alone.calls_per_request))
         providers += plain.providers
-    out = checked(SharedInput(tuple(workloads), tuple(providers)))
+    out = checked(RunInput(tuple(workloads), tuple(providers)))
     for index, alone in enumerate((one, other)):
         assert out.latency_ns[out.workload == index].tolist() == run(alone).latency_ns.tolist()
 
 
 def test_a_double_run_is_the_same() -> None:
-    given = SharedInput(
+    given = RunInput(
         (failing(workload(closed(9, 60, think_ms=2), [7, 9, 3]), ["x.", "..", ".."], hedge_after_ms=6),),
         (provider(5, "max_min", limits=limits(rate(3, 10, burst=4))),),
     )
@@ -143,7 +140,7 @@ def test_an_adaptive_request_looks_at_the_slots_that_its_branches_can_use() -> N
 
 def test_progress_is_reported_every_thousand_requests() -> None:
     seen: list[int] = []
-    run_shared(SharedInput((workload(closed(4, 2_500), [1]),), (provider(),)), seen.append)
+    run_shared(RunInput((workload(closed(4, 2_500), [1]),), (provider(),)), seen.append)
     assert seen == [1_000, 2_000]
 
 

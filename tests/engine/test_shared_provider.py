@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from sim.contract.run import SharedOutput
-from sim.engine import ClosedUsers
+from sim.contract.load import ClosedUsers
+from sim.contract.output import RunOutput
 from sim.units import NS_PER_MS
 from tests.engine_inputs import arriving, closed, ms
 from tests.shared_inputs import answers, failing, provider, simulate, starts_ms, trace, workload
@@ -41,7 +41,7 @@ def test_a_starved_workload_is_served_last_and_its_wait_is_in_the_table() -> Non
     assert simulate([high, low], provider(1)).latency_ns[out.workload == 1] == 30 * NS_PER_MS
 
 
-def most_in_flight(out: SharedOutput, workload: int, now_ms: float) -> int:
+def most_in_flight(out: RunOutput, workload: int, now_ms: float) -> int:
     """Return how many slots a workload's attempts hold just after an instant."""
     table, now = out.attempts, now_ms * NS_PER_MS
     mine = out.workload[table.number] == workload

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from sim.contract.run import OK, SUCCEEDED
+from sim.contract.output import OK, SUCCEEDED
 from tests.engine_inputs import arriving, closed
 from tests.shared_inputs import answers, failing, provider, run_everywhere, simulate, trace, workload
 

@@ -7,28 +7,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.check.shared import check_shared
+from sim.check.run import check_run
 from sim.contract.allocation import ALLOCATIONS
 from sim.contract.limit import UNITS
-from sim.contract.run import (
+from sim.contract.load import ClosedUsers, OpenArrivals
+from sim.contract.output import (
     CANCELLED,
     DEGRADED,
     OK,
-    PPM,
     RATE_LIMITED,
     SERVER_ERROR,
     SUCCEEDED,
     TIMED_OUT,
     Attempts,
-    Faults,
-    Limits,
-    ProviderInput,
-    RateLimit,
-    SharedInput,
-    Tokens,
-    WorkloadInput,
 )
-from sim.engine import ClosedUsers, OpenArrivals
+from sim.contract.provider import Limits, ProviderInput, RateLimit
+from sim.contract.run import PPM, Faults, RunInput, Tokens, WorkloadInput
 from sim.engine.shared.model import run_shared
 from sim.units import NS_PER_MS
 from tests.engine_inputs import arriving, closed
@@ -148,10 +142,10 @@ def provider_inputs(draw: st.DrawFn, workloads: int) -> ProviderInput:
 
 
 @st.composite
-def shared_inputs(draw: st.DrawFn) -> SharedInput:
+def shared_inputs(draw: st.DrawFn) -> RunInput:
     """Return small runs with everything that an input can say."""
     providers, number = draw(st.integers(1, 2)), draw(st.integers(1, 3))
-    return SharedInput(
+    return RunInput(
         tuple(draw(workloads(providers)) for _ in range(number)),
         tuple(draw(provider_inputs(number)) for _ in range(providers)),
     )
@@ -159,22 +153,22 @@ def shared_inputs(draw: st.DrawFn) -> SharedInput:
 
 @given(shared_inputs())
 @settings(max_examples=100, deadline=None)
-def test_everything_holds_whatever_happens(run: SharedInput) -> None:
+def test_everything_holds_whatever_happens(run: RunInput) -> None:
     out = checked(run)
     check_everything(run, out)
-    check_shared(run, out, run_shared)
+    check_run(run, out, run_shared)
 
 
 @pytest.mark.slow
 @given(shared_inputs())
 @settings(max_examples=3_000, deadline=None)
-def test_everything_holds_whatever_happens_however_long_one_looks(run: SharedInput) -> None:
+def test_everything_holds_whatever_happens_however_long_one_looks(run: RunInput) -> None:
     out = checked(run)
     check_everything(run, out)
-    check_shared(run, out, run_shared)
+    check_run(run, out, run_shared)
 
 
-def troubled(requests: int) -> SharedInput:
+def troubled(requests: int) -> RunInput:
     """Return calls of which 30 % fail or hang, tried again and hedged, before a deadline and at a limit."""
     rng = np.random.default_rng(1)
     arrival_ns = np.cumsum(rng.integers(1, 2 * NS_PER_MS, requests))
@@ -193,7 +187,7 @@ def troubled(requests: int) -> SharedInput:
         deadline_ns=40 * NS_PER_MS,
     )
     bucket = rate(3, 1, burst=20)
-    return SharedInput((replace(one, faults=faults),), (provider(10, "fair_share", limits=limits(bucket)),))
+    return RunInput((replace(one, faults=faults),), (provider(10, "fair_share", limits=limits(bucket)),))
 
 
 @pytest.mark.parametrize("requests", [10_000, pytest.param(100_000, marks=pytest.mark.slow)])

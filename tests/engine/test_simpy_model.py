@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sim.engine import ClosedUsers, DrawsExhaustedError, EngineOutput, run
+from sim.contract.load import ClosedUsers, DrawsExhaustedError
+from sim.contract.plain import PlainOutput
 from sim.engine.call_queue import BelowCap, FewestHeld, InLine, call_queue
+from sim.engine.simpy_model import run
 from sim.plan.schedule import list_schedule
 from sim.units import NS_PER_MS, IntArray
 from tests.engine_inputs import arriving, closed, engine_input, ms
@@ -123,7 +125,7 @@ def stepped(steps: Sequence[tuple[float, int]], end_ms: float, think_ms: float =
     return ClosedUsers(at, ms([think_ms] * 100), round(end_ms * NS_PER_MS))
 
 
-def one_branch(load: ClosedUsers) -> EngineOutput:
+def one_branch(load: ClosedUsers) -> PlainOutput:
     return run(engine_input(load, [10], join_ms=0))
 
 

@@ -13,7 +13,7 @@ from matplotlib.figure import Figure as Canvas
 import sim
 from sim.plan.cost import extra_cost_micros
 from sim.report.figures.drawing import drawn
-from sim.report.figures.gantt import shown_requests
+from sim.report.figures.gantt import bars, shown_requests
 from sim.report.figures.latency import distribution_points
 from sim.report.figures.over_time import MOST_BINS, bins_of
 from sim.report.figures.price import Priced, price_at
@@ -64,7 +64,7 @@ def test_the_price_line_is_the_plan_arithmetic() -> None:
 def test_the_slots_drawn_are_those_of_the_first_requests() -> None:
     run = off_peak_and_peak().results[0].plan("serial").first_run
     assert shown_requests(run) == 40
-    assert run.out.called[:40].sum() == 80
+    assert len(bars(run).of_first(40).call) == 80
 
 
 def test_bins_are_wider_than_what_a_regular_load_repeats() -> None:

@@ -4,12 +4,14 @@ import numpy as np
 from hypothesis import given, reject, settings
 
 from sim.check import CheckReport
-from sim.contract.run import DEGRADED, ProviderInput, SharedInput, WorkloadInput
-from sim.engine import DrawsExhaustedError, EngineInput, run
+from sim.contract.load import DrawsExhaustedError
+from sim.contract.output import DEGRADED
+from sim.contract.plain import PlainInput, run_input, run_output
+from sim.contract.provider import ProviderInput
+from sim.contract.run import RunInput, WorkloadInput
 from sim.engine.shared.model import run_shared
+from sim.engine.simpy_model import run
 from sim.run.breakdown import MOST_REQUESTS, PARTS, SLOWEST, break_down, longest, time_spent
-from sim.run.shared_simulation import SharedRun
-from sim.run.shared_view import merged_view
 from sim.run.simulation import Run
 from sim.units import NS_PER_MS, IntArray
 from tests.engine.test_shared_stress import shared_inputs
@@ -17,17 +19,13 @@ from tests.engine_inputs import arriving, closed, engine_input
 from tests.shared_inputs import failing, limits, provider, rate, speaking, workload
 from tests.strategies import engine_inputs
 
-ALONE = engine_input(arriving(0))
+
+def plain_run(given: PlainInput) -> Run:
+    return Run("plain", 0, run_input(given), run_output(given, run(given)), CheckReport())
 
 
-def plain_run(given: EngineInput) -> Run:
-    return Run("plain", 0, given, run(given), CheckReport())
-
-
-def shared_run(given: SharedInput) -> Run:
-    out = run_shared(given)
-    shared = SharedRun(given, out, CheckReport())
-    return Run("shared", 0, ALONE, merged_view(given, out), CheckReport(), shared)
+def shared_run(given: RunInput) -> Run:
+    return Run("shared", 0, given, run_shared(given), CheckReport())
 
 
 def shared(
@@ -35,7 +33,7 @@ def shared(
     providers: ProviderInput | tuple[ProviderInput, ...] | None = None,
 ) -> Run:
     return shared_run(
-        SharedInput(
+        RunInput(
             workloads if isinstance(workloads, tuple) else (workloads,),
             providers if isinstance(providers, tuple) else (providers or provider(),),
         )
@@ -43,9 +41,7 @@ def shared(
 
 
 def delivered(one: Run) -> IntArray:
-    if one.shared is None:
-        return np.arange(one.out.requests)
-    return np.flatnonzero(one.shared.out.outcome <= DEGRADED)
+    return np.flatnonzero(one.out.outcome <= DEGRADED)
 
 
 def spent(one: Run, request: int = -1) -> dict[str, float]:
@@ -63,7 +59,7 @@ def assert_adds_up(one: Run) -> None:
 
 @settings(max_examples=40, deadline=None)
 @given(engine_inputs())
-def test_the_parts_of_a_plain_run_add_up(given: EngineInput) -> None:
+def test_the_parts_of_a_plain_run_add_up(given: PlainInput) -> None:
     try:
         one = plain_run(given)
     except DrawsExhaustedError:
@@ -73,7 +69,7 @@ def test_the_parts_of_a_plain_run_add_up(given: EngineInput) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(shared_inputs())
-def test_the_parts_of_a_shared_run_add_up(given: SharedInput) -> None:
+def test_the_parts_of_a_shared_run_add_up(given: RunInput) -> None:
     assert_adds_up(shared_run(given))
 
 
@@ -143,7 +139,8 @@ def test_a_hedge_that_wins_had_waited_for_the_slow_attempt() -> None:
 def test_a_hedge_that_succeeds_beside_the_first_attempt_was_not_needed() -> None:
     one = shared(failing(workload(arriving(0)), [".."], attempt_ms=[[40, 10]], hedge_after_ms=30))
     assert spent(one) == {"service": 40}
-    assert (one.out.start_ns.tolist(), one.out.slot.tolist()) == ([[0]], [[0]])
+    (row,) = one.out.counted.tolist()
+    assert (one.out.attempts.start_ns[row], one.out.attempts.slot[row]) == (0, 0)
 
 
 def test_a_retry_follows_the_attempt_that_ended_last() -> None:

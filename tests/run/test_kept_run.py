@@ -35,7 +35,7 @@ def test_a_large_run_is_made_again_as_it_was(name: str, monkeypatch: pytest.Monk
         assert again.parts_ns.tolist() == before.parts_ns.tolist()
     assert "run" not in vars(other)
     assert other.run.out.latency_ns.tolist() == one.run.out.latency_ns.tolist()
-    assert other.run.out.slot.tolist() == one.run.out.slot.tolist()
+    assert other.run.out.attempts.slot.tolist() == one.run.out.attempts.slot.tolist()
     assert other.run.replication == 1
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sim.engine import ClosedUsers
+from sim.contract.load import ClosedUsers
 from sim.run.measure import Measured, left_over_at, measure, warm_up, warmup_rule
 from sim.run.simulation import simulate_once
 from sim.scenario import Scenario, load_scenario
@@ -100,8 +100,9 @@ def test_users_are_throughput_times_latency_and_think_time(users: int) -> None:
     scenario = one_call(load, exponential(100), slots=8, experiment={"warmup": "none"})
     run = simulate_once(scenario, scenario.plans[0], 0)
     figures = measure(scenario, run).figures
-    assert isinstance(run.given.load, ClosedUsers)
-    think_ms = float(run.given.load.think_ns.mean()) / 1e6
+    users_given = run.given.workloads[0].load
+    assert isinstance(users_given, ClosedUsers)
+    think_ms = float(users_given.think_ns.mean()) / 1e6
     found = float(figures["throughput_per_s"]) * (float(figures["latency_ms_mean"]) + think_ms) / 1000
     assert found == pytest.approx(users, rel=0.02 + 0.002 * users)
 

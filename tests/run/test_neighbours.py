@@ -7,12 +7,15 @@ import numpy as np
 import pytest
 import yaml
 
-from sim.contract.run import SharedOutput
-from sim.engine import DrawsExhaustedError, OpenArrivals, SharedEngine, select_engine
-from sim.run.shared_simulation import SharedRun, shared_input_of, simulate_shared
-from sim.run.simulation import simulate_once
+from sim.contract.load import DrawsExhaustedError, OpenArrivals
+from sim.contract.output import RunOutput
+from sim.draws.run_input import run_input_of
+from sim.engine import select_engine
+from sim.engine.choice import Run as EngineRun
+from sim.run.simulation import Run, simulate_once
 from sim.scenario import Scenario, load_scenario
 from sim.units import NS_PER_MS, IntArray
+from tests.engines import general_only
 
 ENGINES = ("simpy", "compiled")
 # A serial request has no join, so that its user asks eleven times as often as a parallel one would.
@@ -60,15 +63,15 @@ def beside_each_other(folder: Path, *kinds: str) -> Scenario:
     return load_scenario(file)
 
 
-def shared_engine(name: str) -> SharedEngine:
-    return select_engine(name, 0).run_shared
+def shared_engine(name: str) -> EngineRun:
+    return select_engine(name, 0).general
 
 
-def run_of(scenario: Scenario, engine: str) -> SharedRun:
-    return simulate_shared(scenario, scenario.plans[0], 0, engine=shared_engine(engine))
+def run_of(scenario: Scenario, engine: str) -> Run:
+    return simulate_once(scenario, scenario.plans[0], 0, engine=general_only(shared_engine(engine)))
 
 
-def arrivals_ms(out: SharedOutput, workload: int) -> list[float]:
+def arrivals_ms(out: RunOutput, workload: int) -> list[float]:
     return in_ms(out.arrival_ns[out.workload == workload])
 
 
@@ -86,7 +89,7 @@ def test_a_workload_that_outlasts_its_draws_leaves_its_neighbours_as_they_are(
     assert arrivals_ms(run.out, 1) == [20 * place for place in range(1, 50)]
     assert arrivals_ms(run.out, 2) == [10 * (place // 2) for place in range(200)]
     assert arrivals_ms(run.out, 3) == TRACE_MS
-    expected = shared_input_of(scenario, scenario.plans[0], 0)
+    expected = run_input_of(scenario, scenario.plans[0], 0)
     profile = expected.workloads[4].load
     assert isinstance(profile, OpenArrivals)
     assert arrivals_ms(run.out, 4) == in_ms(profile.arrival_ns)
@@ -108,21 +111,21 @@ def test_two_workloads_that_outlast_their_draws_are_drawn_longer_each_for_itself
 def test_an_engine_says_which_workload_ran_out(tmp_path: Path, engine: str) -> None:
     scenario = beside_each_other(tmp_path, "closed", "steps")
     with pytest.raises(DrawsExhaustedError) as error:
-        shared_engine(engine)(shared_input_of(scenario, scenario.plans[0], 0))
+        shared_engine(engine)(run_input_of(scenario, scenario.plans[0], 0))
     assert error.value.workload == 1
 
 
 def test_the_first_workload_of_a_run_has_the_draws_of_the_run(tmp_path: Path) -> None:
     scenario = beside_each_other(tmp_path, "steps", "closed")
     run = simulate_once(scenario, scenario.plans[0], 0)
-    assert len(run.given.join_ns) == 200
+    assert len(run.given.workloads[0].join_ns) == 200
     assert run.out.requests == 210
 
 
 def test_more_draws_leave_the_first_ones_as_they_were(tmp_path: Path) -> None:
     scenario = beside_each_other(tmp_path, "steps", "closed")
-    few = shared_input_of(scenario, scenario.plans[0], 0)
-    many = shared_input_of(scenario, scenario.plans[0], 0, {0: 70})
+    few = run_input_of(scenario, scenario.plans[0], 0)
+    many = run_input_of(scenario, scenario.plans[0], 0, {0: 70})
     assert many.workloads[0].service_ns[:25].tolist() == few.workloads[0].service_ns.tolist()
     assert len(many.workloads[0].service_ns) == 70
     assert many.workloads[1].service_ns.tolist() == few.workloads[1].service_ns.tolist()

@@ -146,8 +146,7 @@ MIXES = ("mix-off-peak", "mix-peak", "mix-peak-priority", "mix-peak-weighted")
 
 @pytest.mark.parametrize("name", MIXES)
 def test_littles_law_holds_for_each_of_several_workloads(name: str) -> None:
-    run = mixed(name).plans[0].first_run.shared
-    assert run is not None
+    run = mixed(name).plans[0].first_run
     for index, active_integral_ns in enumerate(run.out.active_integral_ns):
         mine = run.out.workload == index
         assert active_integral_ns == sum(run.out.latency_ns[mine].tolist())

@@ -1,6 +1,5 @@
 """From a scenario to a run on shared providers, and from a plain scenario to the same nanoseconds on both."""
 
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +7,17 @@ import numpy as np
 import pytest
 import yaml
 
-from sim.contract.run import shared_input
-from sim.draws.drawing import draw
-from sim.draws.engine_input import engine_input
-from sim.engine import EngineOutput, SharedEngine, run
+from sim.contract.output import RunOutput
+from sim.contract.plain import plain_view, run_input, run_output
+from sim.draws.run_input import run_input_of
+from sim.engine.choice import Run as EngineRun
 from sim.engine.shared.compiled import run_shared as run_compiled
 from sim.engine.shared.model import run_shared
-from sim.run.shared_simulation import shared_input_of, simulate_shared
-from sim.run.shared_view import merged_view
+from sim.engine.simpy_model import run
+from sim.run.simulation import simulate_once
 from sim.scenario import Scenario, load_scenario
 from sim.units import NS_PER_MS
+from tests.engines import every_column, general_only
 from tests.small_scenarios import Plain, closed_load, sample
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -28,10 +28,8 @@ PLAIN = [
 ]  # fmt: skip
 
 
-def assert_same(one: EngineOutput, other: EngineOutput) -> None:
-    for field in fields(EngineOutput):
-        if field.name != "engine":
-            assert np.array_equal(getattr(one, field.name), getattr(other, field.name)), field.name
+def assert_same(one: RunOutput, other: RunOutput) -> None:
+    assert every_column(one) == every_column(other)
 
 
 @pytest.mark.parametrize("name", PLAIN)
@@ -39,10 +37,11 @@ def test_a_shipped_plain_scenario_runs_the_same_on_shared_providers(name: str) -
     kind = load_scenario(SCENARIOS / f"{name}.yaml").load.kind
     scenario = load_scenario(SCENARIOS / f"{name}.yaml", [SHORT[kind]])
     for plan in scenario.plans:
-        given = engine_input(scenario, plan, draw(scenario, 0))
-        plain = run(given)
-        for shared in (shared_input(given), shared_input_of(scenario, plan, 0)):
-            assert_same(plain, merged_view(shared, run_shared(shared)))
+        given = run_input_of(scenario, plan, 0)
+        plain = plain_view(given)
+        assert plain is not None
+        assert_same(run_output(plain, run(plain)), run_shared(given))
+        assert_same(run_output(plain, run(plain)), run_shared(run_input(plain)))
 
 
 def test_every_kind_of_plain_scenario_with_a_short_run_is_among_them() -> None:
@@ -86,11 +85,11 @@ def two_providers(folder: Path, share: dict[str, Any]) -> Scenario:
     ],
 )
 @pytest.mark.parametrize("engine", [run_shared, run_compiled])
-def test_a_join_that_holds_a_slot_beside_what_can_go_wrong(engine: SharedEngine, more: Plain) -> None:
+def test_a_join_that_holds_a_slot_beside_what_can_go_wrong(engine: EngineRun, more: Plain) -> None:
     branches = [{"id": "first", "duration_ms": 10, "timeout_ms": 500}, {"id": "second", "duration_ms": 10}]
     workflow = {"branches": branches, "join_overhead_ms": 20, "join_holds_slot": True, **more}
     scenario = sample(closed_load(1, 3), plans=["parallel"], workflow=workflow)
-    run = simulate_shared(scenario, scenario.plans[0], 0, engine=engine)
+    run = simulate_once(scenario, scenario.plans[0], 0, engine=general_only(engine))
     attempts, is_join = run.out.attempts, run.out.attempts.call == 2
     last_ns = np.zeros(3, dtype=np.int64)
     np.maximum.at(last_ns, attempts.number[~is_join], attempts.finish_ns[~is_join])
@@ -102,5 +101,5 @@ def test_a_join_that_holds_a_slot_beside_what_can_go_wrong(engine: SharedEngine,
 
 def test_slots_are_reserved_only_on_the_providers_that_a_workload_calls(tmp_path: Path) -> None:
     scenario = two_providers(tmp_path, {"reserved_slots": 2})
-    given = shared_input_of(scenario, scenario.plans[0], 0)
+    given = run_input_of(scenario, scenario.plans[0], 0)
     assert [provider.reserved for provider in given.providers] == [(0, 0, 2), (0, 2, 2)]

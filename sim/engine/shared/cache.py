@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from sim.contract.run import PrefixCache
+from sim.contract.provider import PrefixCache
 
 Writer = tuple[int, int, int]
 """The attempt that writes a prefix: (request, call, attempt)."""

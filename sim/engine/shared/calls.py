@@ -5,7 +5,8 @@ from heapq import heappop, heappush
 
 import simpy
 
-from sim.contract.run import NEVER_NS, OK, PPM, RATE_LIMITED, TIMED_OUT
+from sim.contract.output import OK, RATE_LIMITED, TIMED_OUT
+from sim.contract.run import NEVER_NS, PPM
 from sim.engine.graph import Graph
 from sim.engine.shared.limiter import NOTHING, Use
 from sim.engine.shared.workload import Workload

@@ -14,21 +14,15 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.contract.limit import UNITS
-from sim.contract.plain import BoolArray, ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
-from sim.contract.run import (
-    Attempts,
-    Faults,
-    RateLimit,
-    SharedInput,
-    SharedOutput,
-    Tokens,
-    WorkloadInput,
-)
+from sim.contract.load import ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
+from sim.contract.output import Attempts, RunOutput
+from sim.contract.provider import RateLimit
+from sim.contract.run import Faults, RunInput, Tokens, WorkloadInput
 from sim.engine.graph import Graph, chain_graph, dependency_graph
 from sim.engine.shared import kernels
 from sim.engine.shared.kernels import World
 from sim.errors import EngineError
-from sim.units import IntArray
+from sim.units import BoolArray, IntArray
 
 AT_ONCE = 1_000_000
 """Steps that the kernel takes before it returns to Python."""
@@ -51,7 +45,7 @@ ATTEMPT_COLUMNS = {
 NAME = "compiled"
 
 
-def run_shared(given: SharedInput, progress: Progress | None = None) -> SharedOutput:
+def run_shared(given: RunInput, progress: Progress | None = None) -> RunOutput:
     """Simulate one run of workloads on shared providers with compiled kernels.
 
     Raises
@@ -76,7 +70,7 @@ def run_shared(given: SharedInput, progress: Progress | None = None) -> SharedOu
             progress(int(world.state[kernels.COMPLETED]))
 
 
-def unsupported(given: SharedInput) -> str | None:
+def unsupported(given: RunInput) -> str | None:
     """Return what of this input the compiled engine cannot run, in words, or None."""
     most_tokens = max((most_used(one) for one in given.workloads), default=1)
     attempts = sum(attempts_at_most(one) for one in given.workloads)
@@ -112,7 +106,7 @@ def scale_of(rate: RateLimit) -> int:
 # The arrays of a run
 
 
-def initial_world(given: SharedInput) -> World:
+def initial_world(given: RunInput) -> World:
     """Return everything that the kernel works on, at the start of a run."""
     workloads, providers = given.workloads, given.providers
     requests = sum(one.load.requests for one in workloads)
@@ -174,7 +168,7 @@ def starts(sizes: Iterable[int]) -> list[int]:
     return [0, *accumulate(sizes)]
 
 
-def workload_table(given: SharedInput) -> IntArray:
+def workload_table(given: RunInput) -> IntArray:
     workloads = given.workloads
     most_attempts = max((one.faults.most_attempts for one in workloads if one.faults), default=0)
     table = np.zeros((len(workloads), kernels.WORKLOAD_SIZE + most_attempts), dtype=np.int64)
@@ -253,7 +247,7 @@ def plans_of(one: WorkloadInput) -> Sequence[tuple[int, BoolArray]]:
     return one.daily_plans.tables if one.daily_plans else ((0, one.runs_parallel_at),)
 
 
-def changes_of(given: SharedInput) -> Iterator[tuple[int, int]]:
+def changes_of(given: RunInput) -> Iterator[tuple[int, int]]:
     """Yield (instant, slots or users from then on): each provider's after its first, each workload's."""
     for provider in given.providers:
         yield from provider.slots[1:]
@@ -262,7 +256,7 @@ def changes_of(given: SharedInput) -> Iterator[tuple[int, int]]:
             yield from one.load.steps
 
 
-def provider_table(given: SharedInput) -> IntArray:
+def provider_table(given: RunInput) -> IntArray:
     providers = given.providers
     table = np.zeros((len(providers), kernels.PROVIDER_SIZE), dtype=np.int64)
     meters = starts(len(one.limits.rates) for one in providers)
@@ -287,7 +281,7 @@ def provider_table(given: SharedInput) -> IntArray:
     return table
 
 
-def share_table(given: SharedInput, levels: int) -> IntArray:
+def share_table(given: RunInput, levels: int) -> IntArray:
     shape = (len(given.providers), len(given.workloads), kernels.SHARE_SIZE + levels)
     table = np.zeros(shape, dtype=np.int64)
     table[:, :, kernels.SHARE_SIZE :] = kernels.NOBODY
@@ -307,14 +301,14 @@ def share_table(given: SharedInput, levels: int) -> IntArray:
     return table
 
 
-def slot_table(given: SharedInput) -> IntArray:
+def slot_table(given: RunInput) -> IntArray:
     """Return the slots of all providers: at first the lowest are free, in ascending order, since 0 ns."""
     table = np.zeros((kernels.SLOT_ROWS, sum(one.most_slots for one in given.providers)), dtype=np.int64)
     table[kernels.FREE] = np.concatenate([np.arange(one.most_slots) for one in given.providers])
     return table
 
 
-def meter_table(given: SharedInput) -> IntArray:
+def meter_table(given: RunInput) -> IntArray:
     rates = [rate for provider in given.providers for rate in provider.limits.rates]
     table = np.zeros((len(rates), kernels.METER_SIZE), dtype=np.int64)
     for row, rate in zip(table, rates, strict=True):
@@ -379,13 +373,11 @@ def with_more_room(world: World) -> World:
 # What comes out
 
 
-def output(world: World) -> SharedOutput:
+def output(world: World) -> RunOutput:
     """Return the tables of the requests issued."""
     requests = world.requests[:, : world.state[kernels.NUMBERED]]
-    ended = world.attempts[kernels.ENDED_LIST, : world.state[kernels.ENDED]]
-    attempts = {name: world.attempts[row][ended] for name, row in ATTEMPT_COLUMNS.items()}
     high, low = world.workloads[:, kernels.INTEGRAL_HIGH], world.workloads[:, kernels.INTEGRAL_LOW]
-    return SharedOutput(
+    return RunOutput(
         workload=requests[kernels.WORKLOAD],
         position=requests[kernels.POSITION],
         user=requests[kernels.USER],
@@ -394,7 +386,7 @@ def output(world: World) -> SharedOutput:
         completion_ns=requests[kernels.COMPLETION],
         outcome=requests[kernels.REQUEST_OUTCOME],
         join_start_ns=requests[kernels.JOIN_START],
-        attempts=Attempts(**attempts),
+        attempts=attempts_made(world),
         active_integral_ns=tuple(
             (upper << 32) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)
         ),
@@ -402,3 +394,15 @@ def output(world: World) -> SharedOutput:
         slots_held=int(world.slots[kernels.TAKEN].sum()),
         engine=NAME,
     )
+
+
+def attempts_made(world: World) -> Attempts:
+    """Return the attempts in order of request, call and attempt: at each call they are 0, 1, 2, ..."""
+    made = world.attempts[:, : world.state[kernels.MADE]]
+    call = made[kernels.NUMBER] * world.state[kernels.MOST_CALLS] + made[kernels.CALL]
+    at_call = np.bincount(call)
+    place = (np.cumsum(at_call) - at_call)[call] + made[kernels.ATTEMPT]
+    columns = {name: np.empty(len(place), dtype=np.int64) for name in ATTEMPT_COLUMNS}
+    for name, column in columns.items():
+        column[place] = made[ATTEMPT_COLUMNS[name]]
+    return Attempts(**columns)

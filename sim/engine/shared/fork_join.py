@@ -3,16 +3,8 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sim.contract.run import (
-    CANCELLED,
-    DEADLINE_MISSED,
-    DEGRADED,
-    FAILED,
-    NEVER_NS,
-    OK,
-    REJECTED,
-    SUCCEEDED,
-)
+from sim.contract.output import CANCELLED, DEADLINE_MISSED, DEGRADED, FAILED, OK, REJECTED, SUCCEEDED
+from sim.contract.run import NEVER_NS
 from sim.engine.clock import DEADLINE, OUTCOME, READY, Clock, Moment
 from sim.engine.shared.calls import DONE, LIVE, LOST, PENDING, Call, Request
 from sim.engine.shared.provider import Provider

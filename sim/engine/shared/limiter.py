@@ -7,7 +7,7 @@ admitted and settles what it did use at its end.
 from dataclasses import dataclass
 from typing import Protocol
 
-from sim.contract.run import Limits, RateLimit
+from sim.contract.provider import Limits, RateLimit
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import simpy
 
-from sim.contract.plain import OpenArrivals, Progress
-from sim.contract.run import Attempts, SharedInput, SharedOutput
+from sim.contract.load import OpenArrivals, Progress
+from sim.contract.output import Attempts, RunOutput
+from sim.contract.run import RunInput
 from sim.engine.clock import SETTLED, Clock, Moment
 from sim.engine.shared.calls import Call, Request
 from sim.engine.shared.fork_join import ForkJoin
@@ -27,7 +28,7 @@ REQUEST_COLUMNS = (
 class SharedModel:
     """One run of workloads on the providers that they share."""
 
-    def __init__(self, given: SharedInput, progress: Progress | None = None) -> None:
+    def __init__(self, given: RunInput, progress: Progress | None = None) -> None:
         self.given = given
         self.progress = progress
         self.env = Clock()
@@ -56,17 +57,22 @@ class SharedModel:
             return OpenSource(self.env, workload.given.load, issue)
         return ClosedSource(self.env, workload.given.load, issue, workload.index)
 
-    def run(self) -> SharedOutput:
+    def run(self) -> RunOutput:
         """Issue every request that the loads ask for, and drain."""
         self.env.run()
-        return SharedOutput(
+        return RunOutput(
             **self.request_arrays(),
-            attempts=Attempts(*(np.array(column, dtype=np.int64) for column in self.attempts)),
+            attempts=self.attempts_made(),
             active_integral_ns=tuple(workload.active_integral_ns for workload in self.workloads),
             tokens_outstanding=sum(one.limiter.outstanding for one in self.providers if one.limiter),
             slots_held=sum(len(one.held) for one in self.providers),
             engine="simpy",
         )
+
+    def attempts_made(self) -> Attempts:
+        """Return the attempts by column, in order of request, call and attempt."""
+        table = np.array(self.attempts, dtype=np.int64)
+        return Attempts(*table[:, np.lexsort(table[2::-1])])
 
     def request_arrays(self) -> dict[str, Any]:
         """Return the requests by column."""
@@ -137,7 +143,7 @@ class SharedModel:
             self.progress(self.completed)
 
 
-def run_shared(given: SharedInput, progress: Progress | None = None) -> SharedOutput:
+def run_shared(given: RunInput, progress: Progress | None = None) -> RunOutput:
     """Simulate one run of workloads on shared providers.
 
     Raises

@@ -7,7 +7,9 @@ from typing import Any, Protocol, cast
 import simpy
 from simpy.events import EventPriority
 
-from sim.contract.run import CANCELLED, NEVER_NS, REJECTED, ProviderInput
+from sim.contract.output import CANCELLED, REJECTED
+from sim.contract.provider import ProviderInput
+from sim.contract.run import NEVER_NS
 from sim.engine.clock import CAPACITY, DISPATCH, Clock, Moment
 from sim.engine.shared.cache import Cache
 from sim.engine.shared.calls import Call, CallQueue

@@ -1,11 +1,14 @@
 """Who held which slot: the calls of the first requests, plan by plan."""
 
+from dataclasses import dataclass, fields
+
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
+from sim.check.timeline import provider_of_attempts
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BRANCH_STYLES, PAPER, entry, thousands
@@ -14,7 +17,7 @@ from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.run.simulation import Run
 from sim.run.tables import JOIN
-from sim.units import NS_PER_MS
+from sim.units import NS_PER_MS, IntArray
 
 MOST_CALLS, MOST_SLOTS = 80, 40
 MOST_LONGEST_CALLS = 100
@@ -26,13 +29,14 @@ LABEL_FROM_SHARE = 0.035
 def gantt(result: Result, name: str) -> Figure:
     """Draw the slots of the first replication's first requests, one panel per plan on one time axis."""
     shown = {plan.label: shown_requests(plan.first_run) for plan in result.plans}
-    heights = [0.35 + 0.085 * slots_shown(plan.first_run, shown[plan.label]) for plan in result.plans]
+    drawn_bars = [bars(plan.first_run).of_first(shown[plan.label]) for plan in result.plans]
+    heights = [0.35 + 0.085 * one.slots for one in drawn_bars]
 
     def paint(canvas: Canvas) -> None:
         column = canvas.subplots(len(result.plans), sharex=True, squeeze=False, height_ratios=heights)[:, 0]
-        end_ms = max(last_finish_ms(plan.first_run, shown[plan.label]) for plan in result.plans)
-        for axes, plan in zip(column, result.plans, strict=True):
-            paint_plan(axes, plan, shown[plan.label], end_ms)
+        end_ms = float(max(one.finish_ns.max() for one in drawn_bars) / NS_PER_MS)
+        for axes, plan, one in zip(column, result.plans, drawn_bars, strict=True):
+            paint_plan(axes, plan, one, end_ms)
         column[-1].set_xlabel("time, ms")
         canvas.legend(handles=branch_patches(result), loc="outside upper left", ncols=3, handleheight=1.1)
 
@@ -48,38 +52,59 @@ def gantt(result: Result, name: str) -> Figure:
     )
 
 
+@dataclass(frozen=True, repr=False)
+class Bars:
+    """The calls of a run on their slots (int64 each, by request), those of one provider after another's."""
+
+    request: IntArray
+    call: IntArray
+    slot: IntArray
+    start_ns: IntArray
+    finish_ns: IntArray
+
+    def of_first(self, requests: int) -> "Bars":
+        """Return those of the first requests."""
+        end = int(np.searchsorted(self.request, requests))
+        return Bars(*(getattr(self, column.name)[:end] for column in fields(self)))
+
+    @property
+    def slots(self) -> int:
+        """How many slots they used, from slot 0 on."""
+        return int(self.slot.max(initial=-1)) + 1
+
+
+def bars(run: Run) -> Bars:
+    """Return, for each call of a run, the attempt that counted."""
+    attempts, rows = run.out.attempts, run.out.counted
+    before = np.cumsum([0, *(provider.most_slots for provider in run.given.providers)])
+    slot = attempts.slot + before[provider_of_attempts(run.given, run.out)]
+    columns = (attempts.number, attempts.call, slot, attempts.start_ns, attempts.finish_ns)
+    return Bars(*(column[rows] for column in columns))
+
+
 def shown_requests(run: Run) -> int:
     """Return how many of the first requests fit into the drawing, at least one."""
-    calls = np.cumsum(run.out.called.sum(axis=1))
-    slots = np.maximum.accumulate(run.out.slot.max(axis=1)) + 1
+    held = bars(run)
+    calls = np.searchsorted(held.request, np.arange(run.out.requests), side="right")
+    slots = np.append(-1, np.maximum.accumulate(held.slot))[calls] + 1
     # Far apart they would be too thin to be seen.
-    longest_ns = int(run.out.service_ns.max(initial=0))
+    longest_ns = int((held.finish_ns - held.start_ns).max(initial=0))
     near = run.out.arrival_ns - run.out.arrival_ns[:1] <= MOST_LONGEST_CALLS * longest_ns
     return max(1, int(((calls <= MOST_CALLS) & (slots <= MOST_SLOTS) & near).sum()))
 
 
-def slots_shown(run: Run, requests: int) -> int:
-    """Return how many slots these requests used, from slot 0 on."""
-    return int(run.out.slot[:requests].max()) + 1
-
-
-def last_finish_ms(run: Run, requests: int) -> float:
-    """Return when the last of these requests' calls finished."""
-    return float(run.out.finish_ns[:requests].max() / NS_PER_MS)
-
-
-def paint_plan(axes: Axes, plan: PlanResult, requests: int, end_ms: float) -> None:
-    out = plan.first_run.out
-    called, slot = out.called[:requests], out.slot[:requests]
-    left_ms, right_ms = out.start_ns[:requests] / NS_PER_MS, out.finish_ns[:requests] / NS_PER_MS
-    start_ms = float(left_ms[called].min())
-    for style, (color, hatch) in enumerate(BRANCH_STYLES[: called.shape[1]]):
+def paint_plan(axes: Axes, plan: PlanResult, shown: Bars, end_ms: float) -> None:
+    left_ms, right_ms = shown.start_ns / NS_PER_MS, shown.finish_ns / NS_PER_MS
+    start_ms = float(left_ms.min())
+    for style, (color, hatch) in enumerate(BRANCH_STYLES):
         # Of many branches several share a style, and are drawn together.
-        made = called & (np.arange(called.shape[1]) % len(BRANCH_STYLES) == style)
+        mine = shown.call % len(BRANCH_STYLES) == style
+        if not mine.any():
+            continue
         axes.barh(
-            slot[made],
-            (right_ms - left_ms)[made],
-            left=left_ms[made],
+            shown.slot[mine],
+            (right_ms - left_ms)[mine],
+            left=left_ms[mine],
             height=0.86,
             color=color,
             hatch=hatch,
@@ -87,15 +112,15 @@ def paint_plan(axes: Axes, plan: PlanResult, requests: int, end_ms: float) -> No
             linewidth=0.6,
         )
     room_ms = LABEL_FROM_SHARE * (end_ms - start_ms)
-    for request, call in zip(*np.nonzero(called & (right_ms - left_ms >= room_ms)), strict=True):
-        middle_ms = (left_ms + right_ms)[request, call] / 2
-        place = middle_ms, float(slot[request, call])
-        number = axes.text(*place, str(request), ha="center", va="center", fontsize=6.5)
+    for bar in np.flatnonzero(right_ms - left_ms >= room_ms).tolist():
+        middle_ms = (left_ms[bar] + right_ms[bar]) / 2
+        place = float(middle_ms), float(shown.slot[bar])
+        number = axes.text(*place, str(shown.request[bar]), ha="center", va="center", fontsize=6.5)
         # It lies within its bar; measuring each would take longer than all else.
         number.set_in_layout(False)
     axes.set_title(plan_name(plan))
     axes.set_ylabel("slot")
-    axes.set_ylim(slots_shown(plan.first_run, requests) - 0.4, -0.6)
+    axes.set_ylim(shown.slots - 0.4, -0.6)
     axes.yaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
     axes.grid(False, axis="y")
     axes.set_xlim(start_ms if start_ms > 0.2 * end_ms else 0, end_ms)

@@ -6,7 +6,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.engine import EngineOutput
+from sim.contract.output import RunOutput
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import (
@@ -74,16 +74,16 @@ def over_time(result: Result, name: str) -> Figure:
 
 def calls_made(run: Run) -> int:
     """Return how many attempts at calls a run made."""
-    return int(run.out.called.sum()) if run.shared is None else len(run.shared.out.attempts.number)
+    return len(run.out.attempts.number)
 
 
-def paint_steps(axes: Axes, steps: StepFunction, out: EngineOutput, style: Look, label: str) -> None:
+def paint_steps(axes: Axes, steps: StepFunction, out: RunOutput, style: Look, label: str) -> None:
     """Draw the number as it was: each value holds from its instant to the next."""
     edges_s = np.append(steps.time_ns, max(out.horizon_ns, int(steps.time_ns[-1]))) / NS_PER_S
     axes.stairs(steps.value, edges_s, baseline=None, label=label, **look(style))
 
 
-def paint_bins(axes: Axes, steps: StepFunction, out: EngineOutput, style: Look, label: str) -> None:
+def paint_bins(axes: Axes, steps: StepFunction, out: RunOutput, style: Look, label: str) -> None:
     """Draw the time-weighted mean of each bin over its own width, and the range within it as a band."""
     bins = binned(steps, out.horizon_ns, bins_of(out))
     edges_s = bins.edge_ns / NS_PER_S
@@ -92,7 +92,7 @@ def paint_bins(axes: Axes, steps: StepFunction, out: EngineOutput, style: Look, 
     axes.fill_between(edges_s, least, greatest, step="post", color=style["color"], alpha=0.13, linewidth=0)
 
 
-def bins_of(out: EngineOutput) -> int:
+def bins_of(out: RunOutput) -> int:
     """Return how many bins a run is drawn in."""
     latency_ns = max(1.0, float(out.latency_ns.mean()))
     return int(min(MOST_BINS, max(LEAST_BINS, out.horizon_ns / (BIN_LATENCIES * latency_ns))))

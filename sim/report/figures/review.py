@@ -11,7 +11,7 @@ from sim.report.shown import count
 from sim.report.steps import StepFunction, step_function
 from sim.report.words import plan_name
 from sim.result.result import Result
-from sim.run.shared_figures import reviews_of
+from sim.run.follow_up import reviews_of
 from sim.run.simulation import Run
 from sim.units import NS_PER_S, IntArray
 

@@ -102,10 +102,10 @@ def slowest_rows(result: Result, plan: PlanResult, names: Sequence[str]) -> Iter
 
 def workload_cells(result: Result, plan: PlanResult, request: int) -> tuple[Cell, ...]:
     """Return the workload of a request, where there are several."""
-    shared, parts = plan.first_run.shared, result.scenario.parts
-    if shared is None or len(parts) == 1:
+    parts = result.scenario.parts
+    if len(parts) == 1:
         return ()
-    return (Cell(parts[int(shared.out.workload[request])].part_name),)
+    return (Cell(parts[int(plan.first_run.out.workload[request])].part_name),)
 
 
 def largest_words(parts_ns: IntArray) -> str:

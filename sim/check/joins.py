@@ -5,18 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.plain import BoolArray
-from sim.contract.run import (
-    DEADLINE_MISSED,
-    DEGRADED,
-    NEVER_NS,
-    OK,
-    SUCCEEDED,
-    SharedInput,
-    SharedOutput,
-    WorkloadInput,
-)
-from sim.units import IntArray
+from sim.contract.output import DEADLINE_MISSED, DEGRADED, OK, SUCCEEDED, RunOutput
+from sim.contract.run import NEVER_NS, RunInput, WorkloadInput
+from sim.units import BoolArray, IntArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -43,7 +34,7 @@ class Ends:
     join_done_ns: IntArray
 
 
-def ends_of(workload: WorkloadInput, out: SharedOutput, index: int) -> Ends:
+def ends_of(workload: WorkloadInput, out: RunOutput, index: int) -> Ends:
     """Return when the branches of a workload's requests ended, and the joins that are calls."""
     attempts, mine = out.attempts, np.flatnonzero(out.workload == index)
     place = np.zeros(len(out.workload), dtype=np.int64)
@@ -61,7 +52,7 @@ def ends_of(workload: WorkloadInput, out: SharedOutput, index: int) -> Ends:
     return Ends(mine, done_ns[:, :-1], last_ns, join_ready_ns, done_ns[:, -1])
 
 
-def join_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, BoolArray]]:
+def join_rules(given: RunInput, out: RunOutput) -> Iterator[tuple[str, BoolArray]]:
     """Yield (rule, whether each request breaks it), bool[requests] each."""
     ends = [ends_of(one, out, index) for index, one in enumerate(given.workloads)]
     for rule, breaks in RULES.items():
@@ -71,7 +62,7 @@ def join_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, Boo
         yield rule, broken
 
 
-def begins_otherwise(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolArray:
+def begins_otherwise(one: WorkloadInput, out: RunOutput, ends: Ends) -> BoolArray:
     """Return whose join did not begin when it had what it waits for: so many, or all done or lost."""
     join_start_ns = out.join_start_ns[ends.request]
     needs = one.faults.needs if one.faults else None
@@ -79,7 +70,7 @@ def begins_otherwise(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolA
     return np.asarray((join_start_ns >= 0) & (join_start_ns != due_ns))
 
 
-def lacks_a_branch(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolArray:
+def lacks_a_branch(one: WorkloadInput, out: RunOutput, ends: Ends) -> BoolArray:
     """Return whose join began without a branch that it cannot do without."""
     join_start_ns = out.join_start_ns[ends.request]
     if one.faults and one.faults.needs is not None:
@@ -89,7 +80,7 @@ def lacks_a_branch(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolArr
     return np.asarray((join_start_ns >= 0) & missing)
 
 
-def gives_up_too_soon(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolArray:
+def gives_up_too_soon(one: WorkloadInput, out: RunOutput, ends: Ends) -> BoolArray:
     """Return who was given up although its join could begin, or was complete, by then."""
     completion_ns, outcome = out.completion_ns[ends.request], out.outcome[ends.request]
     join_start_ns, parallel = out.join_start_ns[ends.request], out.ran_parallel[ends.request]
@@ -102,14 +93,14 @@ def gives_up_too_soon(one: WorkloadInput, out: SharedOutput, ends: Ends) -> Bool
     return np.asarray((outcome > DEGRADED) & early)
 
 
-def is_mistaken(_one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolArray:
+def is_mistaken(_one: WorkloadInput, out: RunOutput, ends: Ends) -> BoolArray:
     """Return who is called whole without all branches, or degraded with them."""
     outcome, join_start_ns = out.outcome[ends.request], out.join_start_ns[ends.request]
     is_whole = (ends.done_ns <= join_start_ns[:, None]).all(axis=1)
     return np.asarray(outcome == np.where(is_whole, DEGRADED, SUCCEEDED))
 
 
-def joins_otherwise(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolArray:
+def joins_otherwise(one: WorkloadInput, out: RunOutput, ends: Ends) -> BoolArray:
     """Return whose join is a call that was not ready at its beginning, or did not end at the answer."""
     joins = out.ran_parallel[ends.request] & (out.join_start_ns[ends.request] >= 0) & one.join_holds_slot
     delivered = out.outcome[ends.request] <= DEGRADED
@@ -117,7 +108,7 @@ def joins_otherwise(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolAr
     return np.asarray(joins & (late | (delivered & (ends.join_done_ns != out.completion_ns[ends.request]))))
 
 
-def misses_otherwise(one: WorkloadInput, out: SharedOutput, ends: Ends) -> BoolArray:
+def misses_otherwise(one: WorkloadInput, out: RunOutput, ends: Ends) -> BoolArray:
     """Return who was not given up just at its deadline."""
     deadline_ns = one.faults.deadline_ns if one.faults else None
     latency_ns, missed = out.latency_ns[ends.request], out.outcome[ends.request] == DEADLINE_MISSED

@@ -1,96 +1,115 @@
-"""The checks on a run on shared providers: every attempt, every request, every workload accounted for."""
+"""The checks on a run: every attempt, every request, every workload accounted for."""
 
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import partial
 
 import numpy as np
 
+from sim.check.grants import walk_provider
+from sim.check.history import violated, violation
 from sim.check.issued import Issued, first_misissued
-from sim.check.list_scheduler import check_list_scheduler, critical_paths_ns
-from sim.check.replay import check_isolated_replay
+from sim.check.joins import join_rules
+from sim.check.list_scheduler import critical_paths_ns, known_latencies
+from sim.check.made import made_rules
+from sim.check.plans import wrong_plans
+from sim.check.replay import Run, check_isolated_replay
 from sim.check.report import COMPILED, READABLE, CheckReport, check_of
-from sim.check.shared_grants import walk_provider
-from sim.check.shared_joins import join_rules
-from sim.check.shared_made import made_rules
-from sim.check.shared_plans import wrong_plans
-from sim.check.shared_timeline import SharedTimeline, provider_of_attempts, shared_timeline
-from sim.check.timeline import Timeline
+from sim.check.timeline import Timeline, provider_of_attempts, timeline
 from sim.contract.allocation import FIFO
-from sim.contract.plain import NO_CALL, BoolArray, EngineInput, EngineOutput, OpenArrivals
-from sim.contract.run import (
+from sim.contract.load import OpenArrivals
+from sim.contract.output import (
     CANCELLED,
     DEGRADED,
     FAILED,
-    NEVER_NS,
     NO_SLOT,
     OK,
     REJECTED,
     SUCCEEDED,
     TIMED_OUT,
-    SharedInput,
-    SharedOutput,
-    WorkloadInput,
-    shared_input,
+    RunOutput,
 )
+from sim.contract.plain import NO_CALL, PlainInput, PlainOutput, plain_output, plain_view
+from sim.contract.run import NEVER_NS, RunInput, WorkloadInput
 from sim.errors import CheckError
-from sim.units import IntArray, sum_exact
+from sim.units import BoolArray, IntArray, sum_exact
 
-SharedRun = Callable[[SharedInput], SharedOutput]
 Drawn = Callable[[WorkloadInput, IntArray, IntArray, IntArray], IntArray]
 """What was drawn for attempts of a workload, by position, call and attempt."""
 
 
-def check_shared(given: SharedInput, out: SharedOutput, run: SharedRun) -> CheckReport:
-    """Run every check on a run on shared providers; `run` is the engine that made it, for the replays.
+def check_run(given: RunInput, out: RunOutput, run: Run) -> CheckReport:
+    """Run every check on a run; `run` is what made it, for the replays.
 
     Raises
     ------
     CheckError
-        The first rule broken.
+        The first rule broken, with the history of the request it was broken for.
     """
-    check_leaks(out)
-    check_references(given, out)
-    for index in range(len(given.workloads)):
-        check_issued(given, out, index)
-    if len(out.arrival_ns) == 0:
-        for index in range(len(given.workloads)):
-            check_little(out, index, np.zeros(0, dtype=np.int64))
-        return CheckReport(run_by=(READABLE,))
-    check_rules(out, table_rules(given, out))
-    line = shared_timeline(given, out)
-    unplanned = wrong_plans(given, out, line)
-    if unplanned.any():
-        raise shared_violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
-    run_by = check_grants(given, out, line)
-    check_rules(out, join_rules(given, out))
-    check_rules(out, made_rules(given, out))
-    exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
-    replays = [replay_alone(workload, run) for workload in given.workloads]
+    exact, run_by = fast_path(given, out) or check_tables(given, out)
+    replays = [check_isolated_replay(workload, run) for workload in given.workloads] if out.requests else []
     return CheckReport(
-        requests=len(out.arrival_ns),
+        requests=out.requests,
         requests_exact=exact,
-        requests_bounded=len(out.arrival_ns) - exact,
+        requests_bounded=out.requests - exact,
         calls_conserved=len(out.attempts.number),
         isolated_replays=sum(replays),
         active_integral_ns=sum(out.active_integral_ns),
         slot_numbers_left_out=sum(
             workload.calls_per_request - made
-            for workload, made in zip(given.workloads, replays, strict=True)
+            for workload, made in zip(given.workloads, replays, strict=False)
             if made
         ),
         run_by=(run_by,),
     )
 
 
-def check_rules(out: SharedOutput, rules: Iterator[tuple[str, BoolArray]]) -> None:
+def fast_path(given: RunInput, out: RunOutput) -> tuple[int, str] | None:
+    """Check the tables of a long plain run in one compiled pass; None where others have to look at it."""
+    plain = plain_view(given)
+    if plain is None or not out.requests or check_of(out.engine, len(out.attempts.number)) == READABLE:
+        return None
+    from sim.check.compiled import verdict  # noqa: PLC0415  it needs numba to be there
+
+    tables = plain_output(plain, out)
+    found = None if tables is None else verdict(plain, tables)
+    if found is not None and found.broken is None and not (out.slots_held or out.tokens_outstanding):
+        return found.exact, COMPILED
+    exact_and_by = check_tables(given, out)
+    if found is not None:
+        raise violated(out, f"request {found.request}: {found.broken}", found.request)
+    return exact_and_by
+
+
+def check_tables(given: RunInput, out: RunOutput) -> tuple[int, str]:
+    """Hold any run against every rule; return how many requests were exact, and which check it was."""
+    check_leaks(out)
+    check_references(given, out)
+    for index in range(len(given.workloads)):
+        check_issued(given, out, index)
+    if out.requests == 0:
+        for index in range(len(given.workloads)):
+            check_little(out, index, np.zeros(0, dtype=np.int64))
+        return 0, READABLE
+    check_rules(out, table_rules(given, out))
+    line = timeline(given, out)
+    unplanned = wrong_plans(given, out, line)
+    if unplanned.any():
+        raise violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
+    run_by = check_grants(given, out, line)
+    check_rules(out, join_rules(given, out))
+    check_rules(out, made_rules(given, out))
+    exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
+    return exact, run_by
+
+
+def check_rules(out: RunOutput, rules: Iterator[tuple[str, BoolArray]]) -> None:
     """Make sure that no request breaks one of these rules."""
     for rule, broken in rules:
         if broken.any():
-            raise shared_violation(out, int(np.argmax(broken)), rule)
+            raise violation(out, int(np.argmax(broken)), rule)
 
 
-def check_grants(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> str:
+def check_grants(given: RunInput, out: RunOutput, line: Timeline) -> str:
     """Hold every grant against its provider's rules; return which check did.
 
     Where the compiled walk finds a fault, the readable one explains it.
@@ -106,35 +125,11 @@ def check_grants(given: SharedInput, out: SharedOutput, line: SharedTimeline) ->
     for provider in range(len(given.providers)):
         walk_provider(given, out, line, provider)
     if found is not None:
-        raise shared_violation(out, found.request, found.rule)
+        raise violation(out, found.request, found.rule)
     return READABLE
 
 
-def replay_alone(workload: WorkloadInput, run: SharedRun) -> int:
-    """Replay a workload's first request alone, without faults; see `sim.check.replay`."""
-    if workload.load.requests == 0:
-        return 0
-    alone = EngineInput(
-        slots=1,
-        allocation=FIFO,
-        service_ns=workload.service_ns[:1],
-        join_ns=workload.join_ns[:1],
-        dependencies=workload.dependencies,
-        serial_order=workload.serial_order,
-        runs_parallel_at=workload.runs_parallel_at,
-        load=OpenArrivals(np.zeros(1, dtype=np.int64)),
-    )
-    return check_isolated_replay(alone, partial(run_plain, run))
-
-
-def run_plain(run: SharedRun, given: EngineInput) -> EngineOutput:
-    """Run a plain input on an engine for shared providers."""
-    shared = shared_input(given)
-    out = run(shared)
-    return view_of(out, np.arange(len(out.arrival_ns)), successful_calls(shared, out, 0))
-
-
-def check_leaks(out: SharedOutput) -> None:
+def check_leaks(out: RunOutput) -> None:
     """Make sure that every slot is free and every reservation settled at the end."""
     if out.slots_held:
         raise CheckError(f"conservation: {out.slots_held} slots are still held at the end of the run")
@@ -142,7 +137,7 @@ def check_leaks(out: SharedOutput) -> None:
         raise CheckError(f"conservation: {out.tokens_outstanding} reserved tokens were never settled")
 
 
-def check_references(given: SharedInput, out: SharedOutput) -> None:
+def check_references(given: RunInput, out: RunOutput) -> None:
     """Make sure that attempts are of requests, and requests of workloads, that there are."""
     if ((out.workload < 0) | (out.workload >= len(given.workloads))).any():
         raise CheckError("conservation: a request is of no workload")
@@ -151,12 +146,12 @@ def check_references(given: SharedInput, out: SharedOutput) -> None:
         raise CheckError("conservation: an attempt is of no request")
 
 
-def check_issued(given: SharedInput, out: SharedOutput, index: int) -> None:
+def check_issued(given: RunInput, out: RunOutput, index: int) -> None:
     """Make sure that a workload issued what its load asks for, numbered as its draws are."""
     mine = np.flatnonzero(out.workload == index)
     shuffled = out.position[mine] != np.arange(len(mine))
     if shuffled.any():
-        raise shared_violation(out, int(mine[np.argmax(shuffled)]), "is not in the order of its draws")
+        raise violation(out, int(mine[np.argmax(shuffled)]), "is not in the order of its draws")
     attempts = out.attempts
     rejected = attempts.outcome == REJECTED
     rejected &= attempts.finish_ns == out.completion_ns[attempts.number]
@@ -165,10 +160,10 @@ def check_issued(given: SharedInput, out: SharedOutput, index: int) -> None:
     found = first_misissued(given.workloads[index].load, issued)
     if found is not None:
         what = f"workload {index}: {found.what}"
-        raise shared_error(out, what, int(mine[found.request]) if len(mine) else None)
+        raise violated(out, what, int(mine[found.request]) if len(mine) else None)
 
 
-def table_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, BoolArray]]:
+def table_rules(given: RunInput, out: RunOutput) -> Iterator[tuple[str, BoolArray]]:
     """Yield (rule, whether each request breaks it), bool[requests] each."""
     attempts = out.attempts
     yield "was never answered", (out.completion_ns < out.arrival_ns) | (out.outcome < SUCCEEDED)
@@ -196,15 +191,15 @@ def table_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, Bo
     )
 
 
-def per_request(out: SharedOutput, broken: BoolArray) -> BoolArray:
+def per_request(out: RunOutput, broken: BoolArray) -> BoolArray:
     """Return which requests have an attempt that breaks a rule."""
     found = np.zeros(len(out.arrival_ns), dtype=np.bool_)
     found[out.attempts.number[broken]] = True
     return found
 
 
-def impossible(given: SharedInput, out: SharedOutput) -> BoolArray:
-    """Return which attempts cannot be: beyond the calls, attempts or slots there are, or made twice."""
+def impossible(given: RunInput, out: RunOutput) -> BoolArray:
+    """Return which attempts cannot be: beyond the calls, attempts or slots there are, or not in order."""
     attempts = out.attempts
     workload = out.workload[attempts.number]
     calls = np.array([one.calls_per_request for one in given.workloads])
@@ -215,12 +210,11 @@ def impossible(given: SharedInput, out: SharedOutput) -> BoolArray:
         slots = np.array([provider.most_slots for provider in given.providers])
         broken |= (attempts.slot < NO_SLOT) | (attempts.slot >= slots[provider_of_attempts(given, out)])
         key = (attempts.number * calls.max() + attempts.call) * most.max() + attempts.attempt
-        order = np.argsort(key, kind="stable")
-        broken[order[1:]] |= key[order[1:]] == key[order[:-1]]
+        broken[1:] |= key[1:] <= key[:-1]
     return np.asarray(broken)
 
 
-def wrong_service(given: SharedInput, out: SharedOutput) -> BoolArray:
+def wrong_service(given: RunInput, out: RunOutput) -> BoolArray:
     """Return which attempts held their slot for another time than drawn; a cancelled one for less.
 
     What ends at the instant at which others are cancelled has ended by itself.
@@ -231,7 +225,7 @@ def wrong_service(given: SharedInput, out: SharedOutput) -> BoolArray:
     return np.asarray(held & np.where(cancelled, took_ns >= drawn_ns, took_ns != drawn_ns))
 
 
-def wrong_outcome(given: SharedInput, out: SharedOutput) -> BoolArray:
+def wrong_outcome(given: RunInput, out: RunOutput) -> BoolArray:
     """Return which attempts ended otherwise than drawn, cut short or never begun."""
     outcome, held = out.attempts.outcome, out.attempts.slot != NO_SLOT
     by_itself = held & (outcome != CANCELLED)
@@ -239,7 +233,7 @@ def wrong_outcome(given: SharedInput, out: SharedOutput) -> BoolArray:
     return np.asarray(never_begun | (by_itself & (outcome != drawn(given, out, drawn_outcome))))
 
 
-def drawn(given: SharedInput, out: SharedOutput, of_workload: Drawn) -> IntArray:
+def drawn(given: RunInput, out: RunOutput, of_workload: Drawn) -> IntArray:
     """Return what was drawn for each attempt (int64[attempts])."""
     attempts = out.attempts
     values = np.zeros(len(attempts.number), dtype=np.int64)
@@ -275,14 +269,14 @@ def drawn_outcome(workload: WorkloadInput, position: IntArray, call: IntArray, a
     return np.where(call < workload.branches, np.where(late, TIMED_OUT, drawn), OK)
 
 
-def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
+def double_booked(given: RunInput, out: RunOutput) -> BoolArray:
     """Return which attempts ran on a slot that another attempt still held."""
     attempts, slots = out.attempts, max(provider.most_slots for provider in given.providers)
     held = np.flatnonzero(attempts.slot != NO_SLOT)
     # Numbers as small as these are sorted in one pass.
     smallest = np.min_scalar_type(slots * len(given.providers))
     place = (provider_of_attempts(given, out) * slots + attempts.slot).astype(smallest)
-    order = held[np.lexsort((attempts.start_ns[held], place[held]))]
+    order = held[np.lexsort((attempts.finish_ns[held], attempts.start_ns[held], place[held]))]
     later, earlier = order[1:], order[:-1]
     same = place[later] == place[earlier]
     broken = np.zeros(len(attempts.number), dtype=np.bool_)
@@ -290,7 +284,7 @@ def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
     return broken
 
 
-def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, index: int) -> int:
+def check_workload(given: RunInput, out: RunOutput, line: Timeline, index: int) -> int:
     """Hold one workload's latencies against its attempts, and Little's law; return how many were exact."""
     workload, mine = given.workloads[index], np.flatnonzero(out.workload == index)
     check_little(out, index, mine)
@@ -300,8 +294,7 @@ def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, 
     if len(simple) == 0:
         return 0
     provider = workload.provider_of(0)
-    caps = Timeline(line.instant_ns, line.active.sum(axis=0), line.cap(index, provider))
-    alone = EngineInput(
+    alone = PlainInput(
         slots=given.providers[provider].most_slots,
         allocation=FIFO,
         service_ns=workload.service_ns[out.position[simple]],
@@ -311,10 +304,19 @@ def check_workload(given: SharedInput, out: SharedOutput, line: SharedTimeline, 
         runs_parallel_at=workload.runs_parallel_at,
         load=OpenArrivals(out.arrival_ns[simple]),
     )
-    return check_list_scheduler(alone, view_of(out, simple, calls), caps).exact
+    view = view_of(out, simple, calls)
+    exact, expected_ns = known_latencies(alone, view, line, line.cap(index, provider))
+    wrong = np.where(exact, view.latency_ns != expected_ns, view.latency_ns < expected_ns)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        must = f"must be {'exactly' if exact[row] else 'at least'} {expected_ns[row]} ns"
+        raise violation(
+            out, int(simple[row]), f"took {view.latency_ns[row]} ns, by the list scheduler it {must}"
+        )
+    return int(exact.sum())
 
 
-def check_little(out: SharedOutput, index: int, mine: IntArray) -> None:
+def check_little(out: RunOutput, index: int, mine: IntArray) -> None:
     """Hold what the engine summed of one workload as it went against the latencies of its requests."""
     total_ns = sum_exact(out.latency_ns[mine])
     if total_ns != out.active_integral_ns[index]:
@@ -326,11 +328,10 @@ Calls = tuple[IntArray, IntArray, IntArray, IntArray]
 """ready, start, finish and slot of the attempt that succeeded, int64[requests of the run, calls]."""
 
 
-def successful_calls(given: SharedInput, out: SharedOutput, index: int) -> Calls:
+def successful_calls(given: RunInput, out: RunOutput, index: int) -> Calls:
     """Return the successful attempt (of two the first made) at each call of a workload, else `NO_CALL`."""
     attempts = out.attempts
-    rows = np.flatnonzero((out.workload[attempts.number] == index) & (attempts.outcome == OK))
-    rows = rows[np.argsort(-attempts.attempt[rows], kind="stable")]
+    rows = np.flatnonzero((out.workload[attempts.number] == index) & (attempts.outcome == OK))[::-1]
     shape = (len(out.arrival_ns), given.workloads[index].calls_per_request)
     columns = (attempts.ready_ns, attempts.start_ns, attempts.finish_ns, attempts.slot)
     tables = []
@@ -341,10 +342,10 @@ def successful_calls(given: SharedInput, out: SharedOutput, index: int) -> Calls
     return tables[0], tables[1], tables[2], tables[3]
 
 
-def view_of(out: SharedOutput, requests: IntArray, calls: Calls) -> EngineOutput:
+def view_of(out: RunOutput, requests: IntArray, calls: Calls) -> PlainOutput:
     """Return some requests of one workload as a plain run's tables."""
     ready_ns, start_ns, finish_ns, slot = (table[requests] for table in calls)
-    return EngineOutput(
+    return PlainOutput(
         user=out.user[requests],
         ran_parallel=out.ran_parallel[requests],
         arrival_ns=out.arrival_ns[requests],
@@ -358,7 +359,7 @@ def view_of(out: SharedOutput, requests: IntArray, calls: Calls) -> EngineOutput
     )
 
 
-def is_simple(given: SharedInput, out: SharedOutput, index: int) -> BoolArray:
+def is_simple(given: RunInput, out: RunOutput, index: int) -> BoolArray:
     """Return which requests the list scheduler can know exactly (bool[requests of the run]).
 
     Those whose calls all succeeded at their first attempt, beside no other, on one provider, without waiting
@@ -378,7 +379,7 @@ def is_simple(given: SharedInput, out: SharedOutput, index: int) -> BoolArray:
     return np.asarray(simple & ~per_request(out, troubled))
 
 
-def check_bound(workload: WorkloadInput, out: SharedOutput, mine: IntArray, calls: Calls) -> None:
+def check_bound(workload: WorkloadInput, out: RunOutput, mine: IntArray, calls: Calls) -> None:
     """Hold each delivered request to the realised times of the calls that its join needed."""
     _, start_ns, finish_ns, slot = calls
     service_ns = np.where(slot[mine] == NO_CALL, 0, finish_ns[mine] - start_ns[mine])
@@ -392,26 +393,4 @@ def check_bound(workload: WorkloadInput, out: SharedOutput, mine: IntArray, call
     late = (finish_ns[mine] > out.join_start_ns[mine][:, None]).any(axis=1)
     broken = (out.outcome[mine] <= DEGRADED) & ~late & (out.latency_ns[mine] < least_ns)
     if broken.any() and not workload.join_holds_slot:
-        raise shared_violation(out, int(mine[np.argmax(broken)]), "was answered before its calls could end")
-
-
-def shared_violation(out: SharedOutput, request: int, what: str) -> CheckError:
-    """Return the error for a request, with everything that happened to it."""
-    return shared_error(out, f"request {request} {what}", request)
-
-
-def shared_error(out: SharedOutput, what: str, request: int | None) -> CheckError:
-    """Return the error for what is wrong, with everything that happened to a request."""
-    lines = [f"check violated ({out.engine} engine): {what}"]
-    return CheckError("\n".join(lines if request is None else lines + history(out, request)))
-
-
-def history(out: SharedOutput, request: int) -> list[str]:
-    """Return one line for the request, and one for each of its attempts."""
-    attempts = out.attempts
-    lines = [f"  arrived at {out.arrival_ns[request]} ns, answered at {out.completion_ns[request]} ns"]
-    for row in np.flatnonzero(attempts.number == request).tolist():
-        times = f"ready {attempts.ready_ns[row]}, started {attempts.start_ns[row]}"
-        ended = f"ended {attempts.finish_ns[row]} ns on slot {attempts.slot[row]}"
-        lines.append(f"  attempt {attempts.attempt[row]} at call {attempts.call[row]}: {times}, {ended}")
-    return lines
+        raise violation(out, int(mine[np.argmax(broken)]), "was answered before its calls could end")

@@ -5,19 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.plain import BoolArray
-from sim.contract.run import (
-    CANCELLED,
-    NEVER_NS,
-    NO_SLOT,
-    OK,
-    PPM,
-    REJECTED,
-    Faults,
-    SharedOutput,
-    WorkloadInput,
-)
-from sim.units import IntArray
+from sim.contract.output import CANCELLED, NO_SLOT, OK, REJECTED, RunOutput
+from sim.contract.run import NEVER_NS, PPM, Faults, WorkloadInput
+from sim.units import BoolArray, IntArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,13 +57,11 @@ class Tries:
         return np.asarray(np.logical_and.reduceat(self.failed, self.first))
 
 
-def tries_of(one: WorkloadInput, out: SharedOutput, index: int) -> Tries:
+def tries_of(one: WorkloadInput, out: RunOutput, index: int) -> Tries:
     """Return the attempts of a workload in the order of their calls."""
     attempts = out.attempts
     rows = np.flatnonzero(out.workload[attempts.number] == index)
     key = (attempts.number * one.calls_per_request + attempts.call)[rows]
-    order = np.lexsort((attempts.attempt[rows], key))
-    rows, key = rows[order], key[order]
     is_first = np.ones(len(rows), dtype=np.bool_)
     is_first[1:] = key[1:] != key[:-1]
     first = np.flatnonzero(is_first)
@@ -94,7 +82,7 @@ def tries_of(one: WorkloadInput, out: SharedOutput, index: int) -> Tries:
     )
 
 
-def broken_tries(one: WorkloadInput, out: SharedOutput, tries: Tries) -> Iterator[tuple[str, BoolArray]]:
+def broken_tries(one: WorkloadInput, out: RunOutput, tries: Tries) -> Iterator[tuple[str, BoolArray]]:
     """Yield (rule, whether each attempt breaks it), bool[attempts] each."""
     made_of = np.repeat(np.arange(len(tries.first)), tries.tries)
     yield (
@@ -120,7 +108,7 @@ def broken_tries(one: WorkloadInput, out: SharedOutput, tries: Tries) -> Iterato
     yield "did not hedge a slow call", not_hedged(faults, tries, hedge_ns)
 
 
-def paused_until_ns(one: WorkloadInput, faults: Faults, out: SharedOutput, tries: Tries) -> IntArray:
+def paused_until_ns(one: WorkloadInput, faults: Faults, out: RunOutput, tries: Tries) -> IntArray:
     """Return when the pause after each attempt ends, at the soonest where it was turned away by a limit."""
     least_ns = np.array(faults.backoff_ns, dtype=np.int64)[tries.attempt]
     jitter_ppm = faults.jitter_ppm[out.position[tries.request], tries.call, tries.attempt]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from sim.check.first_tokens import first_tokens_ns
-from sim.check.shared_tries import Tries, broken_tries, tries_of
-from sim.contract.plain import BoolArray
-from sim.contract.run import FAILED, NEVER_NS, OK, SharedInput, SharedOutput, WorkloadInput
+from sim.check.tries import Tries, broken_tries, tries_of
+from sim.contract.output import FAILED, OK, RunOutput
+from sim.contract.run import NEVER_NS, RunInput, WorkloadInput
 from sim.plan.schedule import serial_order
-from sim.units import IntArray
+from sim.units import BoolArray, IntArray
 
 
 @dataclass(frozen=True, repr=False)
@@ -38,7 +38,7 @@ class Calls:
     is_unsure: BoolArray
 
 
-def made_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, BoolArray]]:
+def made_rules(given: RunInput, out: RunOutput) -> Iterator[tuple[str, BoolArray]]:
     """Yield (rule, whether each request breaks it), bool[requests] each."""
     for index, one in enumerate(given.workloads):
         tries = tries_of(one, out, index)
@@ -53,7 +53,7 @@ def made_rules(given: SharedInput, out: SharedOutput) -> Iterator[tuple[str, Boo
             yield rule, broken
 
 
-def calls_of(one: WorkloadInput, out: SharedOutput, index: int, tries: Tries) -> Calls:
+def calls_of(one: WorkloadInput, out: RunOutput, index: int, tries: Tries) -> Calls:
     """Return what became of each call of a workload's requests."""
     mine = np.flatnonzero(out.workload == index)
     place = np.zeros(len(out.workload), dtype=np.int64)
@@ -87,7 +87,7 @@ def lose_dependents(one: WorkloadInput, lost_ns: IntArray) -> None:
             lost_ns[:, branch] = np.minimum(lost_ns[:, branch], lost_ns[:, needs].min(axis=1))
 
 
-def due_ns(one: WorkloadInput, out: SharedOutput, tries: Tries, calls: Calls) -> IntArray:
+def due_ns(one: WorkloadInput, out: RunOutput, tries: Tries, calls: Calls) -> IntArray:
     """Return when each branch was to be made, int64[n, branches]; `NEVER_NS` for never."""
     parallel = out.ran_parallel[calls.request]
     due = np.full((len(calls.request), one.branches), NEVER_NS)
@@ -111,7 +111,7 @@ def due_ns(one: WorkloadInput, out: SharedOutput, tries: Tries, calls: Calls) ->
     return due
 
 
-def warmed_ns(one: WorkloadInput, out: SharedOutput, tries: Tries, leader: int) -> IntArray:
+def warmed_ns(one: WorkloadInput, out: RunOutput, tries: Tries, leader: int) -> IntArray:
     """Return the first token of an attempt at the leading call (int64[requests of the run])."""
     warm_ns = np.full(len(out.workload), NEVER_NS)
     rows = np.flatnonzero(tries.held & (tries.call == leader))
@@ -123,7 +123,7 @@ def warmed_ns(one: WorkloadInput, out: SharedOutput, tries: Tries, leader: int) 
 
 
 def broken_calls(
-    one: WorkloadInput, out: SharedOutput, calls: Calls, due: IntArray
+    one: WorkloadInput, out: RunOutput, calls: Calls, due: IntArray
 ) -> Iterator[tuple[str, BoolArray]]:
     """Yield (rule, whether each request breaks it), bool[n] each."""
     ready_ns, settled_ns = calls.ready_ns[:, : one.branches], calls.settled_ns
@@ -144,7 +144,7 @@ def broken_calls(
     yield "went on although it was hopeless", ~calls.is_unsure & (ends_ns < settled_ns)
 
 
-def fails_on_time(one: WorkloadInput, out: SharedOutput, calls: Calls, ends_ns: IntArray) -> BoolArray:
+def fails_on_time(one: WorkloadInput, out: RunOutput, calls: Calls, ends_ns: IntArray) -> BoolArray:
     """Return whether each request was answered when it had lost what it cannot do without (bool[n])."""
     completion_ns = out.completion_ns[calls.request]
     lost_then = calls.lost_ns == completion_ns[:, None]

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from sim.check.shared_timeline import SharedTimeline
-from sim.contract.plain import BoolArray
-from sim.contract.run import DAY_NS, REJECTED, SharedInput, SharedOutput, WorkloadInput
-from sim.units import IntArray
+from sim.check.timeline import Timeline
+from sim.contract.output import REJECTED, RunOutput
+from sim.contract.run import DAY_NS, RunInput, WorkloadInput
+from sim.units import BoolArray, IntArray
 
 
-def wrong_plans(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> BoolArray:
+def wrong_plans(given: RunInput, out: RunOutput, line: Timeline) -> BoolArray:
     """Return which requests did not run the plan of their fair share (bool[requests of the run]).
 
     At an instant with a rejection the tables do not say whether a request was answered before or after the
@@ -24,7 +24,7 @@ def wrong_plans(given: SharedInput, out: SharedOutput, line: SharedTimeline) -> 
     return broken
 
 
-def usable_slots(workload: WorkloadInput, line: SharedTimeline, index: int) -> IntArray:
+def usable_slots(workload: WorkloadInput, line: Timeline, index: int) -> IntArray:
     """Return the slots at each instant that a plan goes by, over the providers that the branches call."""
     to = [workload.provider_of(branch) for branch in range(workload.branches)]
     if len(set(to)) == 1:
