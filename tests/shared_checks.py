@@ -54,7 +54,7 @@ class Attempt:
 
 
 def attempts_of(given: SharedInput, out: SharedOutput) -> list[Attempt]:
-    """Return the attempts in order of their ends."""
+    """Return the attempts as they stand in the table."""
     return [Attempt(given, out, row) for row in range(len(out.attempts.number))]
 
 

@@ -13,6 +13,7 @@ from sim.check.shared_timeline import shared_timeline
 from sim.contract.allocation import ALLOCATIONS
 from sim.contract.run import (
     ATTEMPT_OUTCOMES,
+    CANCELLED,
     NO_SLOT,
     OK,
     PPM,
@@ -227,10 +228,13 @@ def checked(given: SharedInput) -> SharedOutput:
 
 
 def trace(out: SharedOutput) -> list[str]:
-    """Return each attempt in order of its end: `request.call.attempt ready start-finish slot outcome`."""
+    """Return each attempt in order of its end: `request.call.attempt ready start-finish slot outcome`.
+
+    Of those that end together, the cancelled are last, and of the others who started first is first.
+    """
     table = out.attempts
     lines = []
-    for row in range(len(table.number)):
+    for row in np.lexsort((table.start_ns, table.outcome == CANCELLED, table.finish_ns)):
         ready, start, finish = (
             f"{times[row] / NS_PER_MS:g}" for times in (table.ready_ns, table.start_ns, table.finish_ns)
         )

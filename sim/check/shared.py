@@ -204,7 +204,7 @@ def per_request(out: SharedOutput, broken: BoolArray) -> BoolArray:
 
 
 def impossible(given: SharedInput, out: SharedOutput) -> BoolArray:
-    """Return which attempts cannot be: beyond the calls, attempts or slots there are, or made twice."""
+    """Return which attempts cannot be: beyond the calls, attempts or slots there are, or not in order."""
     attempts = out.attempts
     workload = out.workload[attempts.number]
     calls = np.array([one.calls_per_request for one in given.workloads])
@@ -215,8 +215,7 @@ def impossible(given: SharedInput, out: SharedOutput) -> BoolArray:
         slots = np.array([provider.most_slots for provider in given.providers])
         broken |= (attempts.slot < NO_SLOT) | (attempts.slot >= slots[provider_of_attempts(given, out)])
         key = (attempts.number * calls.max() + attempts.call) * most.max() + attempts.attempt
-        order = np.argsort(key, kind="stable")
-        broken[order[1:]] |= key[order[1:]] == key[order[:-1]]
+        broken[1:] |= key[1:] <= key[:-1]
     return np.asarray(broken)
 
 
@@ -282,7 +281,7 @@ def double_booked(given: SharedInput, out: SharedOutput) -> BoolArray:
     # Numbers as small as these are sorted in one pass.
     smallest = np.min_scalar_type(slots * len(given.providers))
     place = (provider_of_attempts(given, out) * slots + attempts.slot).astype(smallest)
-    order = held[np.lexsort((attempts.start_ns[held], place[held]))]
+    order = held[np.lexsort((attempts.finish_ns[held], attempts.start_ns[held], place[held]))]
     later, earlier = order[1:], order[:-1]
     same = place[later] == place[earlier]
     broken = np.zeros(len(attempts.number), dtype=np.bool_)
@@ -329,8 +328,7 @@ Calls = tuple[IntArray, IntArray, IntArray, IntArray]
 def successful_calls(given: SharedInput, out: SharedOutput, index: int) -> Calls:
     """Return the successful attempt (of two the first made) at each call of a workload, else `NO_CALL`."""
     attempts = out.attempts
-    rows = np.flatnonzero((out.workload[attempts.number] == index) & (attempts.outcome == OK))
-    rows = rows[np.argsort(-attempts.attempt[rows], kind="stable")]
+    rows = np.flatnonzero((out.workload[attempts.number] == index) & (attempts.outcome == OK))[::-1]
     shape = (len(out.arrival_ns), given.workloads[index].calls_per_request)
     columns = (attempts.ready_ns, attempts.start_ns, attempts.finish_ns, attempts.slot)
     tables = []

@@ -82,8 +82,7 @@ def fits(given: SharedInput) -> bool:
 def walk_of(given: SharedInput, out: SharedOutput, line: SharedTimeline, provider: int) -> Walk:
     """Return everything that the kernel works on, at the start of a run."""
     rules, attempts = given.providers[provider], attempts_at(given, out, provider)
-    key = (attempts.number * most_calls(given) + attempts.call) * (attempts.attempt.max(initial=0) + 1)
-    by_ready = np.lexsort((key + attempts.attempt, attempts.ready_ns))
+    by_ready = np.argsort(attempts.ready_ns, kind="stable")
     rank = np.empty_like(by_ready)
     rank[by_ready] = np.arange(len(by_ready))
     got_slot = np.flatnonzero(attempts.slot != NO_SLOT)
@@ -119,6 +118,7 @@ def walk_of(given: SharedInput, out: SharedOutput, line: SharedTimeline, provide
         by_start=got_slot[np.argsort(attempts.start_ns[got_slot], kind="stable")],
         by_finish=np.argsort(attempts.finish_ns, kind="stable"),
         extras=row_extras(given, out, rules, attempts),
+        granted=np.zeros(len(rank) if len(rules.limits.rates) else 0, dtype=np.int32),
         requests=requests,
         next_waiting=np.full(len(rank), kernels.NOBODY, dtype=np.int32),
         slots=ring,

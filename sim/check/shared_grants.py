@@ -15,6 +15,7 @@ from sim.check.limits import ONE_CALL, Counted, LimitHistory
 from sim.check.prefix_cache import CacheHistory
 from sim.check.shared_timeline import SharedTimeline
 from sim.contract.run import (
+    CANCELLED,
     NEVER_NS,
     NO_SLOT,
     OK,
@@ -134,6 +135,7 @@ class ProviderWalk:
         self.limits = LimitHistory(self.rules.limits) if self.rules.limits.rates else None
         self.cache = CacheHistory(self.rules.cache) if self.rules.cache else None
         self.takes_cache_records = False
+        self.granted: dict[Key, int] = {}
         self.admitted: dict[Key, Counted] = {}
         # Of each workload, by the slots held: the first waiting attempt of each request, in queue order.
         self.waiting: list[dict[int, list[Key]]] = [{} for _ in given.workloads]
@@ -147,7 +149,7 @@ class ProviderWalk:
 
     def begin_instant(self, at_ns: int, slots: int, what: Instant) -> None:
         """Let everything at one instant happen that comes before its dispatch."""
-        for row in what.finished:
+        for row in sorted(what.finished, key=self.ends_in_order):
             self.finish(row, at_ns)
         for row in what.ready:
             self.take_out(row)
@@ -158,6 +160,14 @@ class ProviderWalk:
             self.leave_queue(row)
         if slots != self.slots:
             self.set_slots(slots, at_ns)
+
+    def ends_in_order(self, row: AttemptRow) -> tuple[int, int, Key]:
+        """Return which of the attempts that end at an instant is settled first: in order of their grants.
+
+        The cancelled come after all that end by themselves.
+        """
+        cancelled = row.outcome == CANCELLED
+        return int(cancelled), 0 if cancelled else self.granted[row.key], row.key
 
     def set_slots(self, slots: int, at_ns: int) -> None:
         """Offer so many slots from now on."""
@@ -274,6 +284,7 @@ class ProviderWalk:
         self.free = [entry for entry in self.free if entry[1] != row.slot]
         self.leave_queue(row)
         self.running[row.slot] = row
+        self.granted[row.key] = len(self.granted)
         self.busy[row.workload] += 1
         self.hold(row, 1)
         if self.limits:

@@ -28,7 +28,7 @@ MOST_LEVEL = 1 << 60
 """How full a bucket may be, and how much may be taken of it at once, in its own units."""
 
 # A function is compiled anew for each constant it is called with, but not for each of these.
-REJECTED = np.int64(interface.REJECTED)
+REJECTED, CANCELLED = np.array([interface.REJECTED, interface.CANCELLED])
 ONE, ONE_LESS = np.array([1, -1])
 
 # What can be wrong with an attempt; 0 is nothing. With TOO_FAR the walk left the range of 64 bits.
@@ -58,10 +58,11 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2,
     CACHE_USES,
     REJECTIONS_COUNT,
     CACHED_TOKENS_COUNT,
+    GRANTS,
     BROKEN,
     BROKEN_AT,
     STATE_SIZE,
-) = range(24)
+) = range(25)
 
 # Columns of `Walk.workloads`. HERE is how many of the slots it holds.
 (
@@ -111,6 +112,8 @@ class Walk(NamedTuple):
     extras
         [ROW_EXTRAS, rows], or no rows where nobody looks at tokens: TOKENS_IN and TOKENS_OUT as drawn, after
         how long (ns) a prefix that is written can be read (2^61: never), and the next in the list of writes.
+    granted
+        int32[rows]: its place among the grants, or no rows where there is no limit to settle at.
     requests, next_waiting
         int32[REQUEST_ROWS, requests] and int32[rows]: what a request holds, and its waiting attempts in the
         order of the queue. Only the first of them has a bit.
@@ -143,6 +146,7 @@ class Walk(NamedTuple):
     by_start: IntArray
     by_finish: IntArray
     extras: IntArray
+    granted: npt.NDArray[np.int32]
     requests: npt.NDArray[np.int32]
     next_waiting: npt.NDArray[np.int32]
     slots: IntArray
@@ -188,8 +192,11 @@ def begin_instant(walk: Walk, instant: Int) -> None:
     now = walk.instant_ns[instant]
     state[NOW], state[INSTANT], state[ENDED_FROM] = now, instant, state[ENDED]
     while state[ENDED] < len(walk.by_finish) and walk.finish_ns[walk.by_finish[state[ENDED]]] == now:
-        row = walk.by_finish[state[ENDED]]
         state[ENDED] += 1
+    if len(walk.granted):
+        sort_by_grant(walk, state[ENDED_FROM], state[ENDED])
+    for at in range(state[ENDED_FROM], state[ENDED]):
+        row = walk.by_finish[at]
         if walk.slot[row] != NO_SLOT and walk.start_ns[row] < now:
             finish(walk, row)
     while state[READIED] < len(walk.by_ready) and walk.ready_ns[walk.by_ready[state[READIED]]] == now:
@@ -201,6 +208,29 @@ def begin_instant(walk: Walk, instant: Int) -> None:
             leave_queue(walk, row)
     if walk.slots_at[instant] != state[SLOTS]:
         set_slots(walk, walk.slots_at[instant])
+
+
+@helper
+def sort_by_grant(walk: Walk, first: Int, last: Int) -> None:
+    """Sort attempts that end together by their grants, then the cancelled by their rows (Shell's sort)."""
+    rows, gap = walk.by_finish, 1
+    while gap < (last - first) // 3:
+        gap = 3 * gap + 1
+    while gap:
+        for place in range(first + gap, last):
+            row, at = rows[place], place
+            key = ends_after(walk, row)
+            while at >= first + gap and ends_after(walk, rows[at - gap]) > key:
+                rows[at] = rows[at - gap]
+                at -= gap
+            rows[at] = row
+        gap //= 3
+
+
+@helper
+def ends_after(walk: Walk, row: Int) -> Int:
+    """Return a number by which attempts that end at one instant are in order."""
+    return len(walk.granted) + row if walk.outcome[row] == CANCELLED else np.int64(walk.granted[row])
 
 
 @helper
@@ -446,6 +476,9 @@ def grant(walk: Walk, row: Int) -> None:
     reads = would_read(walk, row)
     take_slot(walk, walk.slot[row])
     walk.slots[IS_HELD, walk.slot[row]] = 1
+    if len(walk.granted):
+        walk.granted[row] = walk.state[GRANTS]
+        walk.state[GRANTS] += 1
     leave_queue(walk, row)
     hold(walk, walk.number[row], ONE)
     for at in range(walk.meters.shape[0]):

@@ -72,8 +72,6 @@ def tries_of(one: WorkloadInput, out: SharedOutput, index: int) -> Tries:
     attempts = out.attempts
     rows = np.flatnonzero(out.workload[attempts.number] == index)
     key = (attempts.number * one.calls_per_request + attempts.call)[rows]
-    order = np.lexsort((attempts.attempt[rows], key))
-    rows, key = rows[order], key[order]
     is_first = np.ones(len(rows), dtype=np.bool_)
     is_first[1:] = key[1:] != key[:-1]
     first = np.flatnonzero(is_first)

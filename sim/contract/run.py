@@ -326,7 +326,7 @@ class SharedInput:
 
 @dataclass(frozen=True, repr=False)
 class Attempts:
-    """Every attempt at a call, in order of their ends; one element each, int64.
+    """Every attempt at a call, in order of (number, call, attempt), each once; one element each, int64.
 
     Parameters
     ----------

@@ -3,7 +3,8 @@
 import numpy as np
 
 from sim.check.shared_timeline import provider_of_attempts
-from sim.contract.run import NO_SLOT, OK, Attempts, SharedInput, SharedOutput
+from sim.contract.plain import BoolArray
+from sim.contract.run import CANCELLED, NO_SLOT, OK, Attempts, SharedInput, SharedOutput
 from sim.engine import NO_CALL, EngineOutput
 from sim.units import IntArray
 
@@ -38,14 +39,26 @@ def merged_view(given: SharedInput, out: SharedOutput) -> EngineOutput:
 
 
 def counted(attempts: Attempts) -> IntArray:
-    """Return the rows of the attempts that counted, one per call, in an order that ends with the best."""
+    """Return the rows of the attempts that counted, one per call. What is cancelled ends after all else."""
     held = np.flatnonzero(attempts.slot != NO_SLOT)
-    is_ok = attempts.outcome[held] == OK
-    order = held[np.lexsort((np.where(is_ok, -attempts.attempt[held], 0), attempts.finish_ns[held], is_ok))]
-    calls = attempts.number[order] * (attempts.call.max(initial=0) + 1) + attempts.call[order]
-    # The last of equal calls is the best: look from the end for the first of each.
-    _, first = np.unique(calls[::-1], return_index=True)
-    return order[len(order) - 1 - first]
+    is_last = last_of_calls(attempts, held)
+    again = ~is_last
+    again[1:] |= ~is_last[:-1]
+    several = held[again]
+    call = np.cumsum(is_last)[again] - is_last[again]
+    outcome, attempt = attempts.outcome[several], attempts.attempt[several]
+    is_ok = outcome == OK
+    after = (np.where(is_ok, -attempt, attempt), outcome == CANCELLED, attempts.finish_ns[several], is_ok)
+    several = several[np.lexsort((*after, call))]
+    return np.concatenate([held[~again], several[last_of_calls(attempts, several)]])
+
+
+def last_of_calls(attempts: Attempts, rows: IntArray) -> BoolArray:
+    """Return whether each of some rows, in order of their calls, is the last of its call."""
+    number, call = attempts.number[rows], attempts.call[rows]
+    is_last = np.ones(len(rows), dtype=np.bool_)
+    is_last[:-1] = (number[1:] != number[:-1]) | (call[1:] != call[:-1])
+    return is_last
 
 
 def first_slot(given: SharedInput, out: SharedOutput) -> IntArray:

@@ -149,19 +149,18 @@ def plain_calls(run: Run) -> Calls:
 def shared_calls(run: SharedRun) -> Calls:
     """Return the attempts on shared providers."""
     attempts = run.out.attempts
-    order = np.lexsort((attempts.attempt, attempts.call, attempts.number))
     return Calls(
-        request=attempts.number[order],
-        workload=run.out.workload[attempts.number[order]],
-        call=attempts.call[order],
-        ready_ns=attempts.ready_ns[order],
-        start_ns=attempts.start_ns[order],
-        finish_ns=attempts.finish_ns[order],
-        slot=attempts.slot[order],
-        attempt=attempts.attempt[order],
-        provider=provider_of_attempts(run.given, run.out)[order],
-        outcome=attempts.outcome[order],
-        hit=attempts.hit[order],
+        request=attempts.number,
+        workload=run.out.workload[attempts.number],
+        call=attempts.call,
+        ready_ns=attempts.ready_ns,
+        start_ns=attempts.start_ns,
+        finish_ns=attempts.finish_ns,
+        slot=attempts.slot,
+        attempt=attempts.attempt,
+        provider=provider_of_attempts(run.given, run.out),
+        outcome=attempts.outcome,
+        hit=attempts.hit,
     )
 
 

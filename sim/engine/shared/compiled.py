@@ -382,8 +382,6 @@ def with_more_room(world: World) -> World:
 def output(world: World) -> SharedOutput:
     """Return the tables of the requests issued."""
     requests = world.requests[:, : world.state[kernels.NUMBERED]]
-    ended = world.attempts[kernels.ENDED_LIST, : world.state[kernels.ENDED]]
-    attempts = {name: world.attempts[row][ended] for name, row in ATTEMPT_COLUMNS.items()}
     high, low = world.workloads[:, kernels.INTEGRAL_HIGH], world.workloads[:, kernels.INTEGRAL_LOW]
     return SharedOutput(
         workload=requests[kernels.WORKLOAD],
@@ -394,7 +392,7 @@ def output(world: World) -> SharedOutput:
         completion_ns=requests[kernels.COMPLETION],
         outcome=requests[kernels.REQUEST_OUTCOME],
         join_start_ns=requests[kernels.JOIN_START],
-        attempts=Attempts(**attempts),
+        attempts=attempts_made(world),
         active_integral_ns=tuple(
             (upper << 32) + lower for upper, lower in zip(high.tolist(), low.tolist(), strict=True)
         ),
@@ -402,3 +400,15 @@ def output(world: World) -> SharedOutput:
         slots_held=int(world.slots[kernels.TAKEN].sum()),
         engine=NAME,
     )
+
+
+def attempts_made(world: World) -> Attempts:
+    """Return the attempts in order of request, call and attempt: at each call they are 0, 1, 2, ..."""
+    made = world.attempts[:, : world.state[kernels.MADE]]
+    call = made[kernels.NUMBER] * world.state[kernels.MOST_CALLS] + made[kernels.CALL]
+    at_call = np.bincount(call)
+    place = (np.cumsum(at_call) - at_call)[call] + made[kernels.ATTEMPT]
+    columns = {name: np.empty(len(place), dtype=np.int64) for name in ATTEMPT_COLUMNS}
+    for name, column in columns.items():
+        column[place] = made[ATTEMPT_COLUMNS[name]]
+    return Attempts(**columns)

@@ -76,7 +76,6 @@ AWAY, THINKING, BUSY_USER, RETURNING = range(4)
     SEQUENCE,
     EVENTS,
     MADE,
-    ENDED,
     NUMBERED,
     BEGUN,
     ANSWERED,
@@ -86,7 +85,7 @@ AWAY, THINKING, BUSY_USER, RETURNING = range(4)
     CONCLUDED,
     EXHAUSTED,
     STATE_SIZE,
-) = range(15)
+) = range(14)
 
 # Columns of `World.workloads`.
 (
@@ -212,7 +211,7 @@ IS_BUCKET, UNIT, PER_NS, SCALE, CAPACITY, LEVEL, SINCE, METER_SIZE = range(8)
     REQUEST_ROWS,
 ) = range(13)
 READY, START, FINISH, SLOT, OUTCOME, HIT, NUMBER, CALL, ATTEMPT = range(9)
-ENDED_LIST, OVER_LIST, ATTEMPT_ROWS = range(9, 12)
+OVER_LIST, ATTEMPT_ROWS = range(9, 11)
 FREE_SINCE, FREE, TAKEN, READABLE_AT, NEXT_WRITE, SLOT_ROWS = range(6)
 USER_STATE, THINKS_AFTER, RETURNS, USER_ROWS = range(4)
 AT, KEY, WHO, EVENT_ROWS = range(4)
@@ -263,8 +262,8 @@ class World(NamedTuple):
         int32[requests, most calls + providers, FLIGHT_SIZE]: a request's calls, of which LIVE and OTHER are
         the attempts under way, then what it holds of each provider, and its first and last waiting attempts.
     attempts
-        [ATTEMPT_ROWS, room], in the order in which they are made; ENDED_LIST has them in the order in which
-        they end, OVER_LIST those of calls that are answered or have failed at this instant.
+        [ATTEMPT_ROWS, room], in the order in which they are made; OVER_LIST has those of calls that are
+        answered or have failed at this instant.
     slots
         [SLOT_ROWS, all slots]: FREE is a ring of a provider's free slots, the one free longest first;
         READABLE_AT and NEXT_WRITE list who is writing a prefix.
@@ -674,11 +673,9 @@ def allows_more(world: World, number: Int, call: Int) -> Bool:
 
 @helper
 def close(world: World, attempt: Int, outcome: Int) -> None:
-    """Take an attempt that is over off its call, and add it to the table of those that ended."""
+    """Take an attempt that is over off its call."""
     number, call = world.attempts[NUMBER, attempt], world.attempts[CALL, attempt]
     world.attempts[OUTCOME, attempt] = outcome
-    world.attempts[ENDED_LIST, world.state[ENDED]] = attempt
-    world.state[ENDED] += 1
     if world.flight[number, call, LIVE] == attempt:
         world.flight[number, call, LIVE] = world.flight[number, call, OTHER]
     world.flight[number, call, OTHER] = NOBODY

@@ -61,12 +61,17 @@ class SharedModel:
         self.env.run()
         return SharedOutput(
             **self.request_arrays(),
-            attempts=Attempts(*(np.array(column, dtype=np.int64) for column in self.attempts)),
+            attempts=self.attempts_made(),
             active_integral_ns=tuple(workload.active_integral_ns for workload in self.workloads),
             tokens_outstanding=sum(one.limiter.outstanding for one in self.providers if one.limiter),
             slots_held=sum(len(one.held) for one in self.providers),
             engine="simpy",
         )
+
+    def attempts_made(self) -> Attempts:
+        """Return the attempts by column, in order of request, call and attempt."""
+        table = np.array(self.attempts, dtype=np.int64)
+        return Attempts(*table[:, np.lexsort(table[2::-1])])
 
     def request_arrays(self) -> dict[str, Any]:
         """Return the requests by column."""
