@@ -45,7 +45,7 @@ def counted(attempts: Attempts) -> IntArray:
     again = ~is_last
     again[1:] |= ~is_last[:-1]
     several = held[again]
-    call = np.cumsum(is_last)[again] - is_last[again]
+    call: IntArray = np.cumsum(is_last)[again] - is_last[again]
     outcome, attempt = attempts.outcome[several], attempts.attempt[several]
     is_ok = outcome == OK
     after = (np.where(is_ok, -attempt, attempt), outcome == CANCELLED, attempts.finish_ns[several], is_ok)
