@@ -14,6 +14,7 @@ from sim.contract.allocation import ALLOCATIONS
 from sim.contract.load import ClosedUsers, OpenArrivals
 from sim.contract.output import (
     ATTEMPT_OUTCOMES,
+    CANCELLED,
     NO_SLOT,
     OK,
     RATE_LIMITED,
@@ -220,10 +221,13 @@ def checked(given: RunInput) -> RunOutput:
 
 
 def trace(out: RunOutput) -> list[str]:
-    """Return each attempt in order of its end, then of the table: `request.call.attempt ready start-finish slot outcome`."""
+    """Return each attempt in order of its end: `request.call.attempt ready start-finish slot outcome`.
+
+    Of those that end together, the cancelled are last, and of the others who started first is first.
+    """
     table = out.attempts
     lines = []
-    for row in np.argsort(table.finish_ns, kind="stable"):
+    for row in np.lexsort((table.start_ns, table.outcome == CANCELLED, table.finish_ns)):
         ready, start, finish = (
             f"{times[row] / NS_PER_MS:g}" for times in (table.ready_ns, table.start_ns, table.finish_ns)
         )

@@ -90,7 +90,8 @@ def engine_inputs(draw: st.DrawFn) -> PlainInput:
     tick_ns = draw(st.sampled_from([1, 3, 10**9, 10**12]))
     graph = draw(dependency_graphs(branches)) if draw(st.booleans()) else ((),) * branches
     order = serial_order(graph)
-    if draw(st.booleans()):  # a join that holds a slot is one more call
+    holds_slot = draw(st.booleans())
+    if holds_slot:  # such a join is one more call, and nothing comes after it
         graph = (*graph, tuple(range(branches)))
     slots = draw(st.sampled_from([1, 2, 3, 4, 5, 6, 7, 60, 5_000]))
     plans = st.sampled_from([[True], [False], [True, False], [False, True, True]])
@@ -101,7 +102,7 @@ def engine_inputs(draw: st.DrawFn) -> PlainInput:
         slots=slots,
         allocation=draw(st.sampled_from(tuple(ALLOCATIONS.values()))),
         service_ns=rng.integers(1, longest, (requests, len(graph)), endpoint=True) * tick_ns,
-        join_ns=rng.choice([0, 0, 1, 2, 3], requests) * tick_ns,
+        join_ns=rng.choice([0] if holds_slot else [0, 0, 1, 2, 3], requests) * tick_ns,
         dependencies=graph,
         serial_order=order,
         runs_parallel_at=np.resize(np.array(chosen), slots + 1),

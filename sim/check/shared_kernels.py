@@ -212,7 +212,7 @@ def begin_instant(walk: Walk, instant: Int) -> None:
 
 @helper
 def sort_by_grant(walk: Walk, first: Int, last: Int) -> None:
-    """Sort attempts that end together by their grants, the cancelled after them by their rows (Shell's sort)."""
+    """Sort attempts that end together by their grants, then the cancelled by their rows (Shell's sort)."""
     rows, gap = walk.by_finish, 1
     while gap < (last - first) // 3:
         gap = 3 * gap + 1

@@ -108,10 +108,20 @@ class RunOutput:
         if held.all() and not attempts.attempt.any():
             return np.arange(len(held))
         rows = np.flatnonzero(held)
-        is_ok = attempts.outcome[rows] == OK
         number, call = attempts.number[rows], attempts.call[rows]
-        earlier = np.where(is_ok, -attempts.attempt[rows], 0)
-        order = np.lexsort((earlier, attempts.finish_ns[rows], is_ok, call, number))
-        number, call = number[order], call[order]
-        is_last = np.append((number[1:] != number[:-1]) | (call[1:] != call[:-1]), True)[: len(rows)]
-        return np.sort(rows[order[is_last]])
+        at = np.cumsum(np.append(False, (number[1:] != number[:-1]) | (call[1:] != call[:-1])))[: len(rows)]
+        alone = np.bincount(at)[at] == 1
+        several, at = rows[~alone], at[~alone]
+        attempt, outcome = attempts.attempt[several], attempts.outcome[several]
+        is_ok = outcome == OK
+        # What is cancelled ends after all else at its instant.
+        keys = (
+            np.where(is_ok, -attempt, attempt),
+            outcome == CANCELLED,
+            attempts.finish_ns[several],
+            is_ok,
+            at,
+        )
+        order = np.lexsort(keys)
+        is_last = np.append(at[1:] != at[:-1], True)[: len(at)]  # the calls stay where they are
+        return np.sort(np.concatenate([rows[alone], several[order[is_last]]]))

@@ -321,7 +321,8 @@ class Way:
         # An attempt turned away at once has no length, so that its end may be its own beginning.
         ended = [leg for leg in self.ended_at[time_ns] if leg not in self.passed]
         if ended:
-            leg = max(ended, key=lambda leg: (leg.ok, leg.ready_ns < time_ns, leg.start_ns))
+            # Of those that started together, the one that was granted first.
+            leg = max(ended, key=lambda leg: (leg.ok, leg.ready_ns < time_ns, *_last_granted(leg)))
             # Of an attempt and its hedge that succeed at one instant, the hedge was not needed.
             same = [one for one in ended if one.call == leg.call and one.ok]
             leg = min(same, key=_attempt, default=leg)
@@ -352,6 +353,10 @@ class Way:
 
 def _finish(leg: Leg) -> int:
     return leg.finish_ns
+
+
+def _last_granted(leg: Leg) -> tuple[int, int, int]:
+    return leg.start_ns, -leg.provider, -leg.ready_ns
 
 
 def _attempt(leg: Leg) -> int:

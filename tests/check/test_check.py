@@ -188,7 +188,7 @@ def test_the_list_scheduler_says_what_the_latency_must_be(monkeypatch: pytest.Mo
     assert (exact.tolist(), expected_ns.tolist()) == ([True, True], [55_000_000, 55_000_000])
     for rules in ("table_rules", "join_rules"):
         monkeypatch.setattr(f"sim.check.run.{rules}", lambda *_: [])
-    what = "request 1 took 55000001 ns, and by the list scheduler it must be exactly 55000000 ns"
+    what = "request 1 took 55000001 ns, by the list scheduler it must be exactly 55000000 ns"
     assert what in story(given, lambda _: out)
 
 

@@ -285,6 +285,16 @@ def test_attempts_that_cannot_be_are_found_before_the_walk(name: str, value: int
         check_run(run, wrong, run_simpy)
 
 
+def test_attempts_that_are_not_in_their_order_are_found_before_the_walk() -> None:
+    run = troubled(20)
+    out = run_simpy(run)
+    rows = np.arange(len(out.attempts.number))
+    rows[[0, 1]] = rows[[1, 0]]
+    listed = Attempts(**{name: column[rows] for name, column in vars(out.attempts).items()})
+    with pytest.raises(CheckError, match="request 0 made an attempt that it cannot"):
+        check_run(run, replace(out, attempts=listed), run_simpy)
+
+
 def test_tables_that_do_not_fit_together_are_found_first() -> None:
     run = troubled(20)
     out = run_simpy(run)

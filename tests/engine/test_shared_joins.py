@@ -104,7 +104,7 @@ def test_an_attempt_cancelled_or_changed_at_the_instant_of_its_end_is_found(outc
     assert str(error.value) == "\n".join(
         [
             f"check violated (simpy engine): request 0 {what}",
-            "  arrived at 0 ns, answered at 100000000 ns",
+            "  parallel, arrived at 0 ns, answered at 100000000 ns",
             "  attempt 0 at call 0: ready 0, started 0, ended 100000000 ns on slot 0",
             "  attempt 0 at call 1: ready 0, started 0, ended 100000000 ns on slot 1",
         ]

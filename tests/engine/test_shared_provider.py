@@ -207,11 +207,13 @@ def test_a_loss_at_one_provider_frees_the_slots_at_another() -> None:
 
 
 def test_providers_dispatch_in_their_order_and_what_they_start_ends_in_that_order() -> None:
-    # The first branch calls the second provider: it ends after the second branch.
+    # The first branch calls the second provider: it ends after the second branch, which takes the one retry.
     one = workload(arriving(0), [10, 10], provider=(1, 0))
-    assert trace(simulate(failing(one, ["x", "x"]), [provider(), provider()])) == [
-        "0.1.0 0 0-10 slot 0 server_error",
+    lost = failing(one, ["x.", "x."], budget=0.5, optional=[0, 1])
+    assert trace(simulate(lost, [provider(), provider()])) == [
         "0.0.0 0 0-10 slot 0 server_error",
+        "0.1.0 0 0-10 slot 0 server_error",
+        "0.1.1 10 10-20 slot 1 ok",
     ]
 
 
