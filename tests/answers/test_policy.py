@@ -10,7 +10,6 @@ import pytest
 import sim
 from sim.answers.policy import POLICY, PolicyResult, policy_for
 from sim.answers.policy_table import PolicyTable, policy_table
-from sim.contract.plain import plain_view
 from sim.errors import ArgumentError
 from sim.run.simulation import simulate_once
 from tests.small_scenarios import ROOT
@@ -62,8 +61,7 @@ def decisions_are_the_same(table: PolicyTable, asked: sim.Scenario) -> set[str]:
     """Hold what the simulation ran against what a service would have been told; return the plans met."""
     policy = json.loads(json.dumps(table.to_dict()))
     run = simulate_once(asked, table.choice, 0)
-    out, given = run.out, plain_view(run.given)
-    assert given is not None
+    out, (one,), (provider,) = run.out, run.given.workloads, run.given.providers
     arrived = np.searchsorted(out.arrival_ns, out.arrival_ns, side="right")
     completed = np.searchsorted(np.sort(out.completion_ns), out.arrival_ns, side="right")
     plans = set()
@@ -75,7 +73,8 @@ def decisions_are_the_same(table: PolicyTable, asked: sim.Scenario) -> set[str]:
         assert told.plan == ("parallel" if parallel else "serial")
         plans.add(told.plan)
         if parallel:
-            assert told.max_degree == min(given.cap(active), given.calls_per_request)
+            share = max(1, provider.most_slots // active) if provider.allocation.caps else provider.most_slots
+            assert told.max_degree == min(share, one.max_degree or share, one.calls_per_request)
     return plans
 
 

@@ -293,8 +293,8 @@ def test_a_call_that_waits_although_the_limit_admits_it_is_found() -> None:
         with pytest.raises(CheckError) as error:
             walk_provider(run, late, line, 0)
         assert str(error.value).splitlines()[0] == (
-            "check violated (simpy engine): attempt 0 at call 0 of request 1 waited for a limit that admitted it at "
-            f"{admitted_ms * NS_PER_MS} ns"
+            "check violated (simpy engine): attempt 0 at call 0 of request 1 waited for a limit that "
+            f"admitted it at {admitted_ms * NS_PER_MS} ns"
         )
         broken = first_broken(run, late, line)
         assert broken == ("has an attempt that waited for a limit that admitted it", 1)

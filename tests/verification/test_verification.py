@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 import sim.verification.table as table_module
 from sim.cli.app import app
 from sim.draws.drawing import Draws, draw
-from sim.run import simulation
 from sim.scenario import Scenario
 from sim.verification import verify_theory
 from sim.verification.case import Case
@@ -67,7 +66,7 @@ def test_quick_runs_the_cases_of_few_calls() -> None:
 
 @pytest.mark.parametrize("name", FAST_ENOUGH_TO_BREAK)
 def test_five_percent_more_service_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "draw", slower_draw)
+    monkeypatch.setattr("sim.draws.run_input.draw", slower_draw)
     table = verify_theory(cases=[case_named(name)], workers=1)
     assert not table.passed
     assert not table.to_dict()["passed"]
@@ -81,7 +80,7 @@ def test_five_percent_more_service_is_found_out_in_every_case(
     case = case_named(name)
     if all(isinstance(claim.expected, Band) for claim in case.claims):
         pytest.skip("a band is wider than 5 %")
-    monkeypatch.setattr(simulation, "draw", slower_draw)
+    monkeypatch.setattr("sim.draws.run_input.draw", slower_draw)
     assert not verify_theory(cases=[case], workers=1).passed
 
 
@@ -162,7 +161,7 @@ def test_the_command_prints_the_table() -> None:
 
 @pytest.mark.usefixtures("_one_case")
 def test_the_command_ends_with_1_where_a_case_fails(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(simulation, "draw", slower_draw)
+    monkeypatch.setattr("sim.draws.run_input.draw", slower_draw)
     result = CliRunner().invoke(app, ["verify", "--theory", "--quick", "--workers", "1"])
     assert result.exit_code == 1
     assert result.stdout.splitlines()[-2:] == [
