@@ -6,7 +6,7 @@ import numpy as np
 
 from sim.check import CheckReport, check_run
 from sim.contract.output import RunOutput
-from sim.contract.plain import PlainInput, PlainOutput, plain_output, plain_view, run_input, run_output
+from sim.contract.plain import PlainInput, PlainOutput, PlainRunOutput, run_input
 from sim.contract.run import RunInput
 from sim.engine import Engine
 from sim.engine.choice import PlainRun
@@ -49,13 +49,10 @@ def on_plain(run: PlainRun) -> Engine:
 
 def check_plain(given: PlainInput, out: PlainOutput, run: PlainRun = run_plain) -> CheckReport:
     """Check the tables of a plain run, made by `run`."""
-    return check_run(run_input(given), run_output(given, out), on_plain(run).run_plain)
+    return check_run(run_input(given), PlainRunOutput(given, out), on_plain(run).run_plain)
 
 
 def tables_of(run: Run) -> PlainOutput:
     """Return the tables of a plain run by request and call."""
-    given = plain_view(run.given)
-    assert given is not None
-    tables = plain_output(given, run.out)
-    assert tables is not None
-    return tables
+    assert isinstance(run.out, PlainRunOutput)
+    return run.out.tables

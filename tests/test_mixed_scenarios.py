@@ -19,10 +19,10 @@ import pytest
 from sim.check.compiled import verdict
 from sim.check.grants import walk_provider
 from sim.check.shared_compiled import first_broken
-from sim.check.timeline import provider_of_attempts, timeline
+from sim.check.timeline import timeline
 from sim.contract.load import NO_USER
 from sim.contract.output import CANCELLED, DEGRADED, NO_SLOT, OK, REJECTED, SUCCEEDED, RunOutput
-from sim.contract.plain import plain_output, plain_view
+from sim.contract.plain import PlainRunOutput, plain_view
 from sim.contract.run import RunInput
 from sim.draws.drawing import draw_arrivals, draw_think
 from sim.draws.streams import Streams
@@ -106,9 +106,8 @@ def hold_checks(run: Run) -> None:
     given, out = run.given, run.out
     plain = plain_view(given)
     if plain is not None:
-        tables = plain_output(plain, out)
-        assert tables is not None
-        assert verdict(plain, tables).broken is None
+        assert isinstance(out, PlainRunOutput)
+        assert verdict(plain, out.tables).broken is None
     line = timeline(given, out)
     for provider in range(len(given.providers)):
         walk_provider(given, out, line, provider)
@@ -290,7 +289,7 @@ def arrivals_meet(given: RunInput, out: RunOutput) -> bool:
 
 def ends_meet(given: RunInput, out: RunOutput) -> bool:
     """Return whether attempts at two providers end at one instant."""
-    at = provider_of_attempts(given, out)
+    at = given.providers_of_attempts(out)
     ends = [set(out.attempts.finish_ns[at == provider].tolist()) for provider in range(len(given.providers))]
     return any(one & other for one, other in combinations(ends, 2))
 

@@ -9,7 +9,7 @@ from sim.check.history import violated
 from sim.contract.allocation import FIFO
 from sim.contract.load import OpenArrivals
 from sim.contract.output import RunOutput
-from sim.contract.plain import PlainInput, PlainOutput, plain_output, run_input
+from sim.contract.plain import PlainInput, run_input
 from sim.contract.run import RunInput, WorkloadInput
 from sim.plan.schedule import critical_path_ns, list_schedule
 
@@ -37,11 +37,10 @@ def check_isolated_replay(workload: WorkloadInput, run: Run) -> int:
     for slots in numbers:
         alone = isolated(workload, slots)
         out = run(run_input(alone))
-        tables = plain_output(alone, out)
-        if tables is None or out.requests != 1:
+        if out.requests != 1 or out.attempts.call.tolist() != list(range(alone.calls_per_request)):
             raise violated(out, f"isolated replay at {slots} slots: it did not make each call once")
         wanted = scheduled(alone, critical_ns)
-        for name, found in replayed(alone, tables, critical_ns).items():
+        for name, found in replayed(alone, out, critical_ns).items():
             if found != wanted[name]:
                 what = f"isolated replay at {slots} slots: {name} {found} must be {wanted[name]}"
                 raise violated(out, what, 0)
@@ -73,16 +72,17 @@ def scheduled(alone: PlainInput, critical_ns: int) -> dict[str, object]:
     }
 
 
-def replayed(alone: PlainInput, out: PlainOutput, critical_ns: int) -> dict[str, object]:
+def replayed(alone: PlainInput, out: RunOutput, critical_ns: int) -> dict[str, object]:
     """Return what the engine did with a lone request."""
-    makespan_ns, span_ns = int(out.latency_ns[0]), int(out.finish_ns[0].max())
+    start_ns, finish_ns = out.attempts.start_ns, out.attempts.finish_ns
+    makespan_ns, span_ns = int(out.latency_ns[0]), int(finish_ns.max())
     return {
-        "starts": out.start_ns[0].tolist(),
-        "finishes": out.finish_ns[0].tolist(),
-        "slots": out.slot[0].tolist(),
+        "starts": start_ns.tolist(),
+        "finishes": finish_ns.tolist(),
+        "slots": out.attempts.slot.tolist(),
         "makespan": makespan_ns,
         "queue delay": makespan_ns - critical_ns - int(alone.join_ns[0]),
-        "utilisation": Fraction(int(out.service_ns[0].sum()), span_ns * alone.slots),
+        "utilisation": Fraction(int((finish_ns - start_ns).sum()), span_ns * alone.slots),
     }
 
 

@@ -14,7 +14,7 @@ from sim.check.made import made_rules
 from sim.check.plans import wrong_plans
 from sim.check.replay import Run, check_isolated_replay
 from sim.check.report import COMPILED, READABLE, CheckReport, check_of
-from sim.check.timeline import Timeline, provider_of_attempts, timeline
+from sim.check.timeline import Timeline, timeline
 from sim.contract.allocation import FIFO
 from sim.contract.load import OpenArrivals
 from sim.contract.output import (
@@ -28,7 +28,7 @@ from sim.contract.output import (
     TIMED_OUT,
     RunOutput,
 )
-from sim.contract.plain import NO_CALL, PlainInput, PlainOutput, plain_output, plain_view
+from sim.contract.plain import NO_CALL, PlainInput, PlainOutput, PlainRunOutput, plain_view
 from sim.contract.run import NEVER_NS, RunInput, WorkloadInput
 from sim.errors import CheckError
 from sim.units import BoolArray, IntArray, sum_exact
@@ -65,19 +65,19 @@ def check_run(given: RunInput, out: RunOutput, run: Run) -> CheckReport:
 
 def fast_path(given: RunInput, out: RunOutput) -> tuple[int, str] | None:
     """Check the tables of a long plain run in one compiled pass; None where others have to look at it."""
-    plain = plain_view(given)
-    if plain is None or not out.requests or check_of(out.engine, len(out.attempts.number)) == READABLE:
+    if not isinstance(out, PlainRunOutput) or not out.requests:
+        return None
+    if check_of(out.engine, out.tables.slot.size) == READABLE:
         return None
     from sim.check.compiled import verdict  # noqa: PLC0415  it needs numba to be there
 
-    tables = plain_output(plain, out)
-    found = None if tables is None else verdict(plain, tables)
-    if found is not None and found.broken is None and not (out.slots_held or out.tokens_outstanding):
+    plain = plain_view(given)
+    assert plain is not None
+    found = verdict(plain, out.tables)
+    if found.broken is None:
         return found.exact, COMPILED
-    exact_and_by = check_tables(given, out)
-    if found is not None:
-        raise violated(out, f"request {found.request}: {found.broken}", found.request)
-    return exact_and_by
+    check_tables(given, out)
+    raise violated(out, f"request {found.request}: {found.broken}", found.request)
 
 
 def check_tables(given: RunInput, out: RunOutput) -> tuple[int, str]:
@@ -208,7 +208,7 @@ def impossible(given: RunInput, out: RunOutput) -> BoolArray:
     broken |= (attempts.attempt < 0) | (attempts.attempt >= most[workload])
     if not broken.any():
         slots = np.array([provider.most_slots for provider in given.providers])
-        broken |= (attempts.slot < NO_SLOT) | (attempts.slot >= slots[provider_of_attempts(given, out)])
+        broken |= (attempts.slot < NO_SLOT) | (attempts.slot >= slots[given.providers_of_attempts(out)])
         key = (attempts.number * calls.max() + attempts.call) * most.max() + attempts.attempt
         broken[1:] |= key[1:] <= key[:-1]
     return np.asarray(broken)
@@ -275,7 +275,7 @@ def double_booked(given: RunInput, out: RunOutput) -> BoolArray:
     held = np.flatnonzero(attempts.slot != NO_SLOT)
     # Numbers as small as these are sorted in one pass.
     smallest = np.min_scalar_type(slots * len(given.providers))
-    place = (provider_of_attempts(given, out) * slots + attempts.slot).astype(smallest)
+    place = (given.providers_of_attempts(out) * slots + attempts.slot).astype(smallest)
     order = held[np.lexsort((attempts.finish_ns[held], attempts.start_ns[held], place[held]))]
     later, earlier = order[1:], order[:-1]
     same = place[later] == place[earlier]

@@ -12,7 +12,7 @@ import numpy as np
 from sim.check import shared_kernels as kernels
 from sim.check.first_tokens import first_tokens_ns
 from sim.check.shared_kernels import Walk
-from sim.check.timeline import Timeline, provider_of_attempts, uses_weight
+from sim.check.timeline import Timeline, uses_weight
 from sim.contract.limit import UNITS
 from sim.contract.output import NO_SLOT, REJECTED, Attempts, RunOutput
 from sim.contract.provider import ProviderInput, RateLimit
@@ -134,7 +134,7 @@ def attempts_at(given: RunInput, out: RunOutput, provider: int) -> Attempts:
     attempts = out.attempts
     if len(given.providers) == 1:
         return attempts
-    mine = np.flatnonzero(provider_of_attempts(given, out) == provider)
+    mine = np.flatnonzero(given.providers_of_attempts(out) == provider)
     return Attempts(**{name: getattr(attempts, name)[mine] for name in Attempts.__annotations__})
 
 

@@ -84,12 +84,3 @@ def slots_at(steps: tuple[tuple[int, int], ...], instants: IntArray) -> IntArray
     """Return a provider's concurrency at each instant."""
     at_ns, slots = (np.array(column, dtype=np.int64) for column in zip(*steps, strict=True))
     return np.asarray(slots[np.searchsorted(at_ns, instants, side="right") - 1])
-
-
-def provider_of_attempts(given: RunInput, out: RunOutput) -> IntArray:
-    """Return the provider of each attempt (int64[attempts])."""
-    most_calls = max(one.calls_per_request for one in given.workloads)
-    table = np.zeros((len(given.workloads), most_calls), dtype=np.int64)
-    for row, one in zip(table, given.workloads, strict=True):
-        row[: one.calls_per_request] = [one.provider_of(call) for call in range(one.calls_per_request)]
-    return np.asarray(table[out.workload[out.attempts.number], out.attempts.call])

@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from sim.units import BoolArray, IntArray
+from sim.units import BoolArray, IntArray, stretches
 
 # How an attempt ended.
 OK, SERVER_ERROR, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED = range(6)
@@ -98,30 +98,37 @@ class RunOutput:
         return self.completion_ns - self.arrival_ns
 
     @cached_property
-    def counted(self) -> IntArray:
-        """The rows of the attempts that counted (int64, ascending), at most one for each call.
+    def delivered(self) -> BoolArray:
+        """bool[requests]: which were answered with a join, of all branches or of those that were left."""
+        return np.less_equal(self.outcome, DEGRADED)
+
+    @cached_property
+    def longest_stay_ns(self) -> int:
+        """The longest time from an arrival to the end of the request's last attempt, answered or not."""
+        number, finish_ns = self.attempts.number, self.attempts.finish_ns
+        stays = (finish_ns[rows] - self.arrival_ns[number[rows]] for rows in stretches(len(number)))
+        return max((int(some_ns.max(initial=0)) for some_ns in stays), default=0)
+
+    @cached_property
+    def counted(self) -> BoolArray:
+        """bool[attempts]: which counted, at most one of each call.
 
         That is the one that succeeded, of two at one instant the first made, else the last that held a slot.
         """
         attempts = self.attempts
-        held = attempts.slot != NO_SLOT
-        if held.all() and not attempts.attempt.any():
-            return np.arange(len(held))
+        held: BoolArray = np.not_equal(attempts.slot, NO_SLOT)
+        if not attempts.attempt.any():
+            return held
         rows = np.flatnonzero(held)
         number, call = attempts.number[rows], attempts.call[rows]
         at = np.cumsum(np.append(False, (number[1:] != number[:-1]) | (call[1:] != call[:-1])))[: len(rows)]
-        alone = np.bincount(at)[at] == 1
-        several, at = rows[~alone], at[~alone]
+        again = np.bincount(at)[at] > 1
+        several, at = rows[again], at[again]
         attempt, outcome = attempts.attempt[several], attempts.outcome[several]
         is_ok = outcome == OK
         # What is cancelled ends after all else at its instant.
-        keys = (
-            np.where(is_ok, -attempt, attempt),
-            outcome == CANCELLED,
-            attempts.finish_ns[several],
-            is_ok,
-            at,
-        )
-        order = np.lexsort(keys)
+        later = (np.where(is_ok, -attempt, attempt), outcome == CANCELLED, attempts.finish_ns[several])
+        order = np.lexsort((*later, is_ok, at))
         is_last = np.append(at[1:] != at[:-1], True)[: len(at)]  # the calls stay where they are
-        return np.sort(np.concatenate([rows[alone], several[order[is_last]]]))
+        held[several[order[~is_last]]] = False
+        return held

@@ -4,70 +4,44 @@ Here every request makes each of its calls once, so that tables have a row per r
 Engines and compiled checks have a fast path for it; all others see `RunInput` and `RunOutput` alone.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from sim.contract.allocation import Allocation, require_known
-from sim.contract.load import ClosedUsers, OpenArrivals
 from sim.contract.output import OK, SUCCEEDED, Attempts, RunOutput
 from sim.contract.provider import Limits, ProviderInput
-from sim.contract.run import RunInput, WorkloadInput, check_shape, check_table
+from sim.contract.run import RunInput, Work, WorkloadInput, check_shape, check_table
 from sim.units import BoolArray, IntArray
 
 NO_CALL = -1
 
 
-@dataclass(frozen=True, repr=False)
-class PlainInput:
-    """One run: the provider, the workflow's graph, and every drawn time.
+@dataclass(frozen=True, repr=False, kw_only=True)
+class PlainInput(Work):
+    """One workload, alone on one provider.
 
     Parameters
     ----------
     slots, allocation
         The provider's concurrency, and who gets a free slot.
-    service_ns
-        int64[requests, calls], each >= 1. A join that holds a slot is the last call.
-    join_ns
-        int64[requests], each >= 0: the join of a parallel request where it holds no slot.
-    dependencies
-        For each call, the calls that a parallel request must finish before it.
-    serial_order
-        The calls that a serial request makes, one after another. It has no join.
-    runs_parallel_at
-        bool[slots + 1]: whether a request that starts at fair share k runs in parallel. All true is the
-        plan `parallel`, all false is `serial`, a mixture is `adaptive`. Element 0 is never read.
-    max_degree
-        The most slots that one request may hold, whatever the allocation would let it.
-    load
-        Open arrivals or closed users. It says how many requests there are: what is drawn must be for as many.
 
     Raises
     ------
     ArgumentError
-        An array is not as long as that.
+        An array is not as long as the load and the calls have it.
     """
 
     slots: int
     allocation: Allocation
-    service_ns: IntArray
-    join_ns: IntArray
-    dependencies: tuple[tuple[int, ...], ...]
-    serial_order: tuple[int, ...]
-    runs_parallel_at: BoolArray
-    load: OpenArrivals | ClosedUsers
-    max_degree: int | None = None
 
     def __post_init__(self) -> None:
         require_known(self.allocation)
         check_shape("service_ns", self.service_ns, (self.load.requests, self.calls_per_request))
         check_shape("join_ns", self.join_ns, (self.load.requests,))
         check_table("runs_parallel_at", self.runs_parallel_at, self.slots)
-
-    @property
-    def calls_per_request(self) -> int:
-        return len(self.dependencies)
 
     @property
     def join_holds_slot(self) -> bool:
@@ -151,116 +125,77 @@ def plain_view(given: RunInput) -> PlainInput | None:
         return None
     if one.faults is not None or one.warm_first or one.daily_plans is not None:
         return None
-    return PlainInput(
-        slots=provider.slots[0][1],
-        allocation=provider.allocation,
-        service_ns=one.service_ns,
-        join_ns=one.join_ns,
-        dependencies=one.dependencies,
-        serial_order=one.serial_order,
-        runs_parallel_at=one.runs_parallel_at,
-        load=one.load,
-        max_degree=one.max_degree,
-    )
+    return PlainInput(**parts_of(one), slots=provider.slots[0][1], allocation=provider.allocation)
 
 
 def run_input(given: PlainInput) -> RunInput:
     """Return a plain run in general terms."""
-    workload = WorkloadInput(
-        service_ns=given.service_ns,
-        join_ns=given.join_ns,
-        dependencies=given.dependencies,
-        serial_order=given.serial_order,
-        runs_parallel_at=given.runs_parallel_at,
-        load=given.load,
-        max_degree=given.max_degree,
-        join_holds_slot=given.join_holds_slot,
-    )
+    workload = WorkloadInput(**parts_of(given), join_holds_slot=given.join_holds_slot)
     return RunInput((workload,), (ProviderInput(((0, given.slots),), given.allocation),))
 
 
-def run_output(given: PlainInput, out: PlainOutput) -> RunOutput:
-    """Return what happened in a plain run in general terms; what is the same for all takes no memory."""
-    return RunOutput(
-        workload=same(0, out.requests),
-        position=np.arange(out.requests),
-        user=out.user,
-        ran_parallel=out.ran_parallel,
-        arrival_ns=out.arrival_ns,
-        completion_ns=out.completion_ns,
-        outcome=same(SUCCEEDED, out.requests),
-        join_start_ns=join_start_ns(given, out),
-        attempts=attempts_of(given, out),
-        active_integral_ns=(out.active_integral_ns,),
-        tokens_outstanding=0,
-        slots_held=0,
-        engine=out.engine,
-    )
+def parts_of(work: Work) -> dict[str, Any]:
+    """Return what plain and other workloads have in common, by name."""
+    return {part.name: getattr(work, part.name) for part in fields(Work)}
 
 
-def join_start_ns(given: PlainInput, out: PlainOutput) -> IntArray:
-    """Return when each join began, or was ready for its slot; a serial request's is of no length."""
-    if given.join_holds_slot:
-        return np.where(out.ran_parallel, out.ready_ns[:, -1], out.completion_ns)
-    return out.completion_ns - np.where(out.ran_parallel, given.join_ns[: out.requests], 0)
+class PlainRunOutput(RunOutput):
+    """What happened in a plain run, in general terms: what its tables imply is made when it is asked for."""
 
+    given: PlainInput
+    tables: PlainOutput
 
-def attempts_of(given: PlainInput, out: PlainOutput) -> Attempts:
-    """Return the one attempt at each call that was made."""
-    requests, calls = out.requests, given.calls_per_request
-    number = np.repeat(np.arange(requests), calls)
-    call = np.tile(np.arange(calls), requests)
-    columns = [number, call, out.ready_ns, out.start_ns, out.finish_ns, out.slot]
-    columns = [column.reshape(-1) for column in columns]
-    made = out.called.reshape(-1)
-    if not made.all():
-        columns = [column[made] for column in columns]
-    number, call, ready_ns, start_ns, finish_ns, slot = columns
-    first, succeeded, no_prefix = (same(value, len(number)) for value in (0, OK, -1))
-    return Attempts(number, call, first, ready_ns, start_ns, finish_ns, slot, succeeded, no_prefix)
+    def __init__(self, given: PlainInput, tables: PlainOutput) -> None:
+        vars(self).update(
+            given=given,
+            tables=tables,
+            workload=same(0, tables.requests),
+            user=tables.user,
+            ran_parallel=tables.ran_parallel,
+            arrival_ns=tables.arrival_ns,
+            completion_ns=tables.completion_ns,
+            outcome=same(SUCCEEDED, tables.requests),
+            active_integral_ns=(tables.active_integral_ns,),
+            tokens_outstanding=0,
+            slots_held=0,
+            engine=tables.engine,
+        )
+
+    @property
+    def latency_ns(self) -> IntArray:
+        return self.tables.latency_ns
+
+    @cached_property
+    def position(self) -> IntArray:
+        return np.arange(self.requests)
+
+    @cached_property
+    def join_start_ns(self) -> IntArray:
+        """When each join began, or was ready for its slot; a serial request's is of no length."""
+        given, tables = self.given, self.tables
+        if given.join_holds_slot:
+            return np.asarray(np.where(tables.ran_parallel, tables.ready_ns[:, -1], tables.completion_ns))
+        return np.asarray(
+            tables.completion_ns - np.where(tables.ran_parallel, given.join_ns[: self.requests], 0)
+        )
+
+    @cached_property
+    def attempts(self) -> Attempts:
+        """The one attempt at each call that was made."""
+        calls, out = self.given.calls_per_request, self.tables
+        columns = [
+            np.repeat(np.arange(self.requests), calls),
+            np.tile(np.arange(calls), self.requests),
+            *(column.reshape(-1) for column in (out.ready_ns, out.start_ns, out.finish_ns, out.slot)),
+        ]
+        made = out.called.reshape(-1)
+        if not made.all():
+            columns = [column[made] for column in columns]
+        number, call, ready_ns, start_ns, finish_ns, slot = columns
+        first, succeeded, no_prefix = (same(value, len(number)) for value in (0, OK, -1))
+        return Attempts(number, call, first, ready_ns, start_ns, finish_ns, slot, succeeded, no_prefix)
 
 
 def same(value: int, count: int) -> IntArray:
     """Return one value as often as asked for (int64, read-only)."""
     return np.broadcast_to(np.int64(value), count)
-
-
-def plain_output(given: PlainInput, out: RunOutput) -> PlainOutput | None:
-    """Return the tables of a run by request and call; None where they cannot be those of a plain run.
-
-    Nothing is copied where every request made every call.
-    """
-    requests, calls = out.requests, given.calls_per_request
-    attempts = out.attempts
-    place = attempts.number * calls + attempts.call
-    constant = ((out.workload, 0), (out.outcome, SUCCEEDED), (attempts.attempt, 0), (attempts.outcome, OK))
-    is_plain = all((column == value).all() for column, value in (*constant, (attempts.hit, -1)))
-    in_order = len(place) == 0 or (place[0] >= 0 and place[-1] < requests * calls)
-    if not is_plain or not in_order or (np.diff(place) <= 0).any():
-        return None
-    columns = [attempts.ready_ns, attempts.start_ns, attempts.finish_ns, attempts.slot]
-    if len(place) < requests * calls:
-        columns = [spread(column, place, requests * calls) for column in columns]
-    ready_ns, start_ns, finish_ns, slot = (column.reshape(requests, calls) for column in columns)
-    dense = PlainOutput(
-        user=out.user,
-        ran_parallel=out.ran_parallel,
-        arrival_ns=out.arrival_ns,
-        completion_ns=out.completion_ns,
-        ready_ns=ready_ns,
-        start_ns=start_ns,
-        finish_ns=finish_ns,
-        slot=slot,
-        active_integral_ns=out.active_integral_ns[0],
-        engine=out.engine,
-    )
-    if (out.join_start_ns != join_start_ns(given, dense)).any():
-        return None
-    return dense
-
-
-def spread(values: IntArray, place: IntArray, size: int) -> IntArray:
-    """Return values at their places among `NO_CALL`s."""
-    filled = np.full(size, NO_CALL, dtype=np.int64)
-    filled[place] = values
-    return filled

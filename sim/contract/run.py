@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.contract.load import ClosedUsers, OpenArrivals
-from sim.contract.output import ATTEMPT_OUTCOMES, OK, TIMED_OUT
+from sim.contract.output import ATTEMPT_OUTCOMES, OK, TIMED_OUT, RunOutput
 from sim.contract.provider import ProviderInput
 from sim.errors import ArgumentError
 from sim.units import NS_PER_S, BoolArray, IntArray
@@ -128,8 +128,8 @@ class DailyPlans:
 
 
 @dataclass(frozen=True, repr=False)
-class WorkloadInput:
-    """One workload: its graph, its load, and every drawn time.
+class Work:
+    """What is to be done: the graph of a request, its plan, the load, and every drawn time.
 
     Parameters
     ----------
@@ -149,13 +149,34 @@ class WorkloadInput:
     load
         Open arrivals or closed users. It says how many requests there are: all that is drawn must be for as
         many.
+    max_degree
+        The most slots of a provider that one request may hold, whatever the allocation would let it.
+    """
+
+    service_ns: IntArray
+    join_ns: IntArray
+    dependencies: tuple[tuple[int, ...], ...]
+    serial_order: tuple[int, ...]
+    runs_parallel_at: BoolArray
+    load: OpenArrivals | ClosedUsers
+    max_degree: int | None = None
+
+    @property
+    def calls_per_request(self) -> int:
+        return len(self.dependencies)
+
+
+@dataclass(frozen=True, repr=False)
+class WorkloadInput(Work):
+    """One workload: its work, and its place among the others.
+
+    Parameters
+    ----------
+    join_holds_slot
+        Whether the last call is the join.
     daily_plans
         Tables that take the place of `runs_parallel_at` by the hour of the day; None where the hour does not
         matter.
-    max_degree
-        The most slots of a provider that one request may hold, whatever the allocation would let it.
-    join_holds_slot
-        Whether the last call is the join.
     warm_first
         Whether a parallel request waits for the first token of its first call before it makes the others.
     provider
@@ -166,13 +187,6 @@ class WorkloadInput:
         None where nothing goes wrong, and where neither limits nor caches look at tokens.
     """
 
-    service_ns: IntArray
-    join_ns: IntArray
-    dependencies: tuple[tuple[int, ...], ...]
-    serial_order: tuple[int, ...]
-    runs_parallel_at: BoolArray
-    load: OpenArrivals | ClosedUsers
-    max_degree: int | None = None
     join_holds_slot: bool = False
     warm_first: bool = False
     daily_plans: DailyPlans | None = None
@@ -181,10 +195,6 @@ class WorkloadInput:
     weight: int = 1
     faults: Faults | None = None
     tokens: Tokens | None = None
-
-    @property
-    def calls_per_request(self) -> int:
-        return len(self.dependencies)
 
     @property
     def branches(self) -> int:
@@ -215,6 +225,18 @@ class RunInput:
                 check_shape(f"workloads[{index}].{name}", array, shape)
             for name, table in plan_tables(one):
                 check_table(f"workloads[{index}].{name}", table, self.most_usable_slots(one))
+
+    def providers_of(self, workload: IntArray, call: IntArray) -> IntArray:
+        """Return the index of the provider of calls, from the workload and the index of each (int64[n])."""
+        most_calls = max(one.calls_per_request for one in self.workloads)
+        table = np.zeros((len(self.workloads), most_calls), dtype=np.int64)
+        for row, one in zip(table, self.workloads, strict=True):
+            row[: one.calls_per_request] = [one.provider_of(place) for place in range(one.calls_per_request)]
+        return np.asarray(table[workload, call])
+
+    def providers_of_attempts(self, out: RunOutput) -> IntArray:
+        """Return the index of the provider of each attempt (int64[attempts])."""
+        return self.providers_of(out.workload[out.attempts.number], out.attempts.call)
 
     def most_usable_slots(self, workload: WorkloadInput) -> int:
         """Return the most slots that a plan is chosen at: see `WorkloadInput.runs_parallel_at`."""

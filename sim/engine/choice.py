@@ -6,7 +6,7 @@ from typing import Protocol
 
 from sim.contract.load import Progress
 from sim.contract.output import RunOutput
-from sim.contract.plain import PlainInput, PlainOutput, plain_view, run_output
+from sim.contract.plain import PlainInput, PlainOutput, PlainRunOutput, plain_view
 from sim.contract.run import RunInput
 from sim.engine.shared.model import run_shared as run_shared_simpy
 from sim.engine.simpy_model import run as run_simpy
@@ -66,7 +66,7 @@ class Engine:
         """Simulate a run that is plain."""
         plain = plain_view(given)
         assert plain is not None
-        return run_output(plain, self.plain(plain, progress))
+        return PlainRunOutput(plain, self.plain(plain, progress))
 
 
 def select_engine(name: str, requests: int) -> Engine:

@@ -11,7 +11,6 @@ from typing import Final
 
 import numpy as np
 
-from sim.check.timeline import provider_of_attempts
 from sim.contract.output import NO_SLOT, OK, SUCCEEDED
 from sim.contract.run import WorkloadInput
 from sim.run.simulation import Run
@@ -248,15 +247,20 @@ def held_slots(
     run: Run, provider: int, period: tuple[int, int]
 ) -> tuple[IntArray, IntArray, IntArray, IntArray]:
     """Return (starts, finishes) of what held a provider's slots, and (instants, slots) of its concurrency."""
-    given, out = run.given, run.out
-    # Requests are numbered in order of arrival.
-    mine = np.flatnonzero(overlaps(out.attempts.start_ns, out.attempts.finish_ns, period))
-    at_provider = provider_of_attempts(given, out)[mine] == provider
-    mine = mine[at_provider & (out.attempts.slot[mine] != NO_SLOT)]
-    at_ns, slots = (
-        np.array(column, dtype=np.int64) for column in zip(*given.providers[provider].slots, strict=True)
+    out, attempts = run.out, run.out.attempts
+    # Requests are numbered in order of arrival, and attempts by request.
+    requests = np.searchsorted(out.arrival_ns, [period[0] - out.longest_stay_ns, period[1] + 1])
+    first, last = np.searchsorted(attempts.number, requests)
+    number, call, start_ns, finish_ns, slot = (
+        column[first:last]
+        for column in (attempts.number, attempts.call, attempts.start_ns, attempts.finish_ns, attempts.slot)
     )
-    return out.attempts.start_ns[mine], out.attempts.finish_ns[mine], at_ns, slots
+    mine = run.given.providers_of(out.workload[number], call) == provider
+    mine &= (slot != NO_SLOT) & overlaps(start_ns, finish_ns, period)
+    at_ns, slots = (
+        np.array(column, dtype=np.int64) for column in zip(*run.given.providers[provider].slots, strict=True)
+    )
+    return start_ns[mine], finish_ns[mine], at_ns, slots
 
 
 def overlaps(start_ns: IntArray, finish_ns: IntArray, period: tuple[int, int]) -> BoolArray:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from sim.engine import select_engine
-from sim.run.accounts import accounts_of
 from sim.run.breakdown import TimeSpent, time_spent
 from sim.run.simulation import Run, simulate_once
 from sim.scenario import Scenario
@@ -47,7 +46,7 @@ class KeptRun:
     def time_spent(self) -> TimeSpent:
         """Where the time of the requests went that were delivered after the warm-up."""
         after_warmup = np.arange(self.run.out.requests) >= self.dropped
-        return time_spent(self.run, after_warmup & accounts_of(self.scenario, self.run).delivered)
+        return time_spent(self.run, after_warmup & self.run.out.delivered)
 
     def __getstate__(self) -> dict[str, Any]:
         state = self.__dict__.copy()

@@ -10,7 +10,7 @@ from sim.contract import figure as named
 from sim.contract.figure import share_within
 from sim.contract.output import NO_SLOT, REJECTED, RunOutput
 from sim.draws.drawing import is_deterministic
-from sim.run.accounts import Accounts, accounts_of
+from sim.run.costs import costs_micros
 from sim.run.follow_up import follow_up_figures
 from sim.run.simulation import Run
 from sim.scenario import Scenario
@@ -21,7 +21,7 @@ from sim.scenario.slo import latency_bounds
 from sim.statistics.figures import Figures, Value, ratio, time_figures
 from sim.statistics.stability import Backlog, backlog
 from sim.statistics.warmup import mser5, mser5_limit
-from sim.units import NS_PER_MS, NS_PER_S, BoolArray, IntArray, s_to_ns, sum_exact
+from sim.units import NS_PER_MS, NS_PER_S, BoolArray, FloatArray, IntArray, s_to_ns, stretches, sum_exact
 
 WarmupRule = Literal["none", "auto"] | WarmupCut
 
@@ -92,25 +92,25 @@ def measure(scenario: Scenario, run: Run) -> Measured:
     out = run.out
     dropped, note = warm_up(scenario, out)
     kept = np.arange(out.requests) >= dropped
-    accounts = accounts_of(scenario, run)
+    micros = costs_micros(scenario, out)
     work_ns = run.busy_ns(0, out.horizon_ns)
     return Measured(
         figures={
-            **request_figures(out, accounts, kept),
-            **(attainment(scenario, out, accounts, kept) if len(scenario.parts) == 1 else {}),
+            **request_figures(out, micros, kept),
+            **(attainment(scenario, out, kept) if len(scenario.parts) == 1 else {}),
             **run_figures(run, work_ns),
             **attempt_figures(scenario, run, kept),
             **(follow_up_figures(scenario, run, 0) if len(scenario.parts) == 1 else {}),
         },
-        latency_ns=out.latency_ns[kept & accounts.delivered],
+        latency_ns=out.latency_ns[kept & out.delivered],
         requests=out.requests,
         dropped=dropped,
         note=note,
         backlog=backlog(out.arrival_ns, out.completion_ns),
         work_ns=work_ns,
         arrival_span_ns=int(out.arrival_ns.max(initial=0)),
-        periods=tuple(measure_period(scenario, run, accounts, period) for period in scenario.periods),
-        workloads=measure_workloads(scenario, run, accounts, kept),
+        periods=tuple(measure_period(scenario, run, micros, period) for period in scenario.periods),
+        workloads=measure_workloads(scenario, run, micros, kept),
         checks=run.checks,
     )
 
@@ -147,14 +147,14 @@ def warm_up(scenario: Scenario, out: RunOutput) -> tuple[int, str | None]:
     return dropped, "the run is too short to tell where its start-up ends" if too_short else None
 
 
-def request_figures(out: RunOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+def request_figures(out: RunOutput, micros: FloatArray, kept: BoolArray) -> Figures:
     """Return what the kept requests experienced and cost.
 
     Latencies and waits are those of requests that were delivered; what a request cost is paid whether or not
     it was.
     """
-    requests, delivered = int(kept.sum()), kept & accounts.delivered
-    paid_micros = float(accounts.cost_micros[kept].sum())
+    requests, delivered = int(kept.sum()), kept & out.delivered
+    paid_micros = float(micros[kept].sum())
     return {
         named.REQUESTS: float(requests),
         **time_figures(named.LATENCY, out.latency_ns[delivered]),
@@ -163,7 +163,7 @@ def request_figures(out: RunOutput, accounts: Accounts, kept: BoolArray) -> Figu
         named.COST_PER_SUCCESS: ratio(paid_micros, int(delivered.sum())),
         named.PARALLEL_SHARE: ratio(int(out.ran_parallel[kept].sum()), requests),
         **{
-            name: ratio(int((kept & (accounts.outcome == outcome)).sum()), requests)
+            name: ratio(int((kept & (out.outcome == outcome)).sum()), requests)
             for outcome, name in enumerate(named.OUTCOME_SHARES)
         },
     }
@@ -171,13 +171,19 @@ def request_figures(out: RunOutput, accounts: Accounts, kept: BoolArray) -> Figu
 
 def waiting_ns(out: RunOutput, of_request: BoolArray) -> IntArray:
     """Return how long the attempts that counted waited, of the requests asked for (int64[attempts])."""
-    rows = out.counted[of_request[out.attempts.number[out.counted]]]
-    return out.attempts.start_ns[rows] - out.attempts.ready_ns[rows]
+    attempts, found = out.attempts, 0
+    waits_ns = np.empty(len(attempts.number), dtype=np.int64)
+    for rows in stretches(len(waits_ns)):
+        wanted = out.counted[rows] & of_request[attempts.number[rows]]
+        some_ns = (attempts.start_ns[rows] - attempts.ready_ns[rows])[wanted]
+        waits_ns[found : found + len(some_ns)] = some_ns
+        found += len(some_ns)
+    return waits_ns[:found]
 
 
-def attainment(scenario: Scenario, out: RunOutput, accounts: Accounts, kept: BoolArray) -> Figures:
+def attainment(scenario: Scenario, out: RunOutput, kept: BoolArray) -> Figures:
     """Return the share of the kept, delivered requests within each latency that a workload's SLO names."""
-    latency_ns = out.latency_ns[kept & accounts.delivered]
+    latency_ns = out.latency_ns[kept & out.delivered]
     return {
         share_within(bound): ratio(int((latency_ns <= bound * NS_PER_MS).sum()), len(latency_ns))
         for bound in latency_bounds(scenario.slo)
@@ -222,17 +228,17 @@ def slot_share(run: Run, workload: int) -> Value:
 
 
 def measure_workloads(
-    scenario: Scenario, run: Run, accounts: Accounts, kept: BoolArray
+    scenario: Scenario, run: Run, micros: FloatArray, kept: BoolArray
 ) -> tuple[MeasuredWorkload, ...]:
     """Return the figures of each of several workloads."""
     if len(scenario.parts) == 1:
         return ()
     measured = []
     for index, part in enumerate(scenario.parts):
-        mine = kept & (accounts.workload == index)
+        mine = kept & (run.out.workload == index)
         figures = {
-            **request_figures(run.out, accounts, mine),
-            **attainment(part, run.out, accounts, mine),
+            **request_figures(run.out, micros, mine),
+            **attainment(part, run.out, mine),
             **attempt_figures(scenario, run, mine),
             **follow_up_figures(part, run, index),
             named.SLOT_SHARE: slot_share(run, index),
@@ -241,14 +247,14 @@ def measure_workloads(
             MeasuredWorkload(
                 part.part_name,
                 figures,
-                run.out.latency_ns[mine & accounts.delivered],
-                int((accounts.workload == index).sum()),
+                run.out.latency_ns[mine & run.out.delivered],
+                int((run.out.workload == index).sum()),
             )
         )
     return tuple(measured)
 
 
-def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Period) -> MeasuredPeriod:
+def measure_period(scenario: Scenario, run: Run, micros: FloatArray, period: Period) -> MeasuredPeriod:
     """Return the figures of the requests that arrived in [from, to), and of slots and backlog meanwhile."""
     out, start_ns, end_ns = run.out, s_to_ns(period.from_s), s_to_ns(period.to_s)
     arrived = (out.arrival_ns >= start_ns) & (out.arrival_ns < end_ns)
@@ -256,8 +262,8 @@ def measure_period(scenario: Scenario, run: Run, accounts: Accounts, period: Per
     return MeasuredPeriod(
         period,
         {
-            **request_figures(out, accounts, arrived),
-            **(attainment(scenario, out, accounts, arrived) if len(scenario.parts) == 1 else {}),
+            **request_figures(out, micros, arrived),
+            **(attainment(scenario, out, arrived) if len(scenario.parts) == 1 else {}),
             named.UTILISATION: ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns)),
             named.THROUGHPUT: ratio(int(completed.sum()) * NS_PER_S, end_ns - start_ns),
             named.ACTIVE_AT_START: float(left_over_at(out, start_ns)),

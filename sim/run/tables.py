@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sim.check.timeline import provider_of_attempts
 from sim.contract.output import ATTEMPT_OUTCOMES, REQUEST_OUTCOMES, RunOutput
 from sim.contract.plan import FIXED_PLANS
-from sim.run.accounts import accounts_of
+from sim.run.costs import costs_micros
 from sim.run.simulation import Run
 from sim.scenario import Scenario
 from sim.units import NS_PER_MS, FloatArray, IntArray
@@ -61,7 +60,7 @@ def requests_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
     """Return one row per request with the columns of `REQUEST_COLUMNS`."""
     import pandas as pd  # noqa: PLC0415  slow to import, and not every command needs it
 
-    out, attempts, accounts = run.out, run.out.attempts, accounts_of(scenario, run)
+    out, attempts = run.out, run.out.attempts
     return pd.DataFrame(
         {
             "plan": _labels([run.plan], np.zeros(out.requests, dtype=np.int64)),
@@ -74,9 +73,9 @@ def requests_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
             "latency_ms": _ms(out.latency_ns),
             "waiting_ms": _ms(per_request(out, attempts.start_ns - attempts.ready_ns)),
             "service_ms": _ms(per_request(out, attempts.finish_ns - attempts.start_ns)),
-            "workload": _labels([part.part_name for part in scenario.parts], accounts.workload),
-            "outcome": _labels(REQUEST_OUTCOMES, accounts.outcome),
-            "cost_micros": accounts.cost_micros,
+            "workload": _labels([part.part_name for part in scenario.parts], out.workload),
+            "outcome": _labels(REQUEST_OUTCOMES, out.outcome),
+            "cost_micros": costs_micros(scenario, out),
         }
     )
 
@@ -100,7 +99,7 @@ def calls_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
             "service_ms": _ms(calls.finish_ns - calls.start_ns),
             "slot": calls.slot,
             "attempt": calls.attempt,
-            "provider": _labels(list(scenario.providers), provider_of_attempts(run.given, run.out)),
+            "provider": _labels(list(scenario.providers), run.given.providers_of_attempts(run.out)),
             "outcome": _labels(ATTEMPT_OUTCOMES, calls.outcome),
             "prefix_cache": _labels(PREFIX_CACHE, calls.hit + 1),
         }
@@ -109,8 +108,8 @@ def calls_table(scenario: Scenario, run: Run) -> "pd.DataFrame":
 
 def per_request(out: RunOutput, time_ns: IntArray) -> IntArray:
     """Return the times of each request's attempts that counted, added up (int64[requests])."""
-    ends = np.searchsorted(out.attempts.number[out.counted], np.arange(out.requests + 1))
-    before_ns = np.append(0, np.cumsum(time_ns[out.counted]))
+    ends = np.searchsorted(out.attempts.number, np.arange(out.requests + 1))
+    before_ns = np.append(0, np.cumsum(np.where(out.counted, time_ns, 0)))
     return np.asarray(before_ns[ends[1:]] - before_ns[ends[:-1]])
 
 

@@ -14,7 +14,7 @@ from sim.check import CheckReport
 from sim.check.list_scheduler import extremes, known_latencies, list_spans_ns
 from sim.check.timeline import timeline
 from sim.contract.allocation import FIFO, PLAIN_ALLOCATIONS
-from sim.contract.plain import PlainInput, PlainOutput, run_input, run_output
+from sim.contract.plain import PlainInput, PlainOutput, PlainRunOutput, run_input
 from sim.engine.call_queue import BelowCap, Call, Place
 from sim.engine.provider import Provider
 from sim.engine.simpy_model import Model, run
@@ -183,7 +183,7 @@ def test_the_list_scheduler_says_what_the_latency_must_be(monkeypatch: pytest.Mo
     late = {"active_integral_ns": lambda out: out.active_integral_ns + 1}
     out = altered(completion_ns=bumped("completion_ns", 1), **late)(given)
     general = run_input(given)
-    line = timeline(general, run_output(given, out))
+    line = timeline(general, PlainRunOutput(given, out))
     exact, expected_ns = known_latencies(given, out, line, line.cap(0, 0))
     assert (exact.tolist(), expected_ns.tolist()) == ([True, True], [55_000_000, 55_000_000])
     for rules in ("table_rules", "join_rules"):

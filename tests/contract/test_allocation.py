@@ -27,7 +27,7 @@ from sim.contract.allocation import (
     allocation_named,
 )
 from sim.contract.output import RunOutput
-from sim.contract.plain import PlainInput, run_input, run_output
+from sim.contract.plain import PlainInput, PlainRunOutput, run_input
 from sim.contract.provider import ProviderInput
 from sim.contract.run import RunInput
 from sim.engine.choice import Run as EngineRun
@@ -155,7 +155,9 @@ def test_every_combination_is_the_same_in_both_engines_of_plain_runs(one: PlainI
         other = replace(one, allocation=RECOMBINED[name])
         assert_engines_agree(other)
         out = run(other)
-        assert verdict(other, out) == Verdict(check_tables(run_input(other), run_output(other, out))[0], None)
+        assert verdict(other, out) == Verdict(
+            check_tables(run_input(other), PlainRunOutput(other, out))[0], None
+        )
 
 
 def test_the_table_says_which_do_not_ask_for_the_workload() -> None:

@@ -6,7 +6,7 @@ from hypothesis import given, reject, settings
 from sim.check import CheckReport
 from sim.contract.load import DrawsExhaustedError
 from sim.contract.output import DEGRADED
-from sim.contract.plain import PlainInput, run_input, run_output
+from sim.contract.plain import PlainInput, PlainRunOutput, run_input
 from sim.contract.provider import ProviderInput
 from sim.contract.run import RunInput, WorkloadInput
 from sim.engine.shared.model import run_shared
@@ -21,7 +21,7 @@ from tests.strategies import engine_inputs
 
 
 def plain_run(given: PlainInput) -> Run:
-    return Run("plain", 0, run_input(given), run_output(given, run(given)), CheckReport())
+    return Run("plain", 0, run_input(given), PlainRunOutput(given, run(given)), CheckReport())
 
 
 def shared_run(given: RunInput) -> Run:
@@ -139,7 +139,7 @@ def test_a_hedge_that_wins_had_waited_for_the_slow_attempt() -> None:
 def test_a_hedge_that_succeeds_beside_the_first_attempt_was_not_needed() -> None:
     one = shared(failing(workload(arriving(0)), [".."], attempt_ms=[[40, 10]], hedge_after_ms=30))
     assert spent(one) == {"service": 40}
-    (row,) = one.out.counted.tolist()
+    (row,) = np.flatnonzero(one.out.counted).tolist()
     assert (one.out.attempts.start_ns[row], one.out.attempts.slot[row]) == (0, 0)
 
 

@@ -8,7 +8,7 @@ import pytest
 import yaml
 
 from sim.contract.output import RunOutput
-from sim.contract.plain import plain_view, run_input, run_output
+from sim.contract.plain import PlainRunOutput, plain_view, run_input
 from sim.draws.run_input import run_input_of
 from sim.engine.choice import Run as EngineRun
 from sim.engine.shared.compiled import run_shared as run_compiled
@@ -40,8 +40,8 @@ def test_a_shipped_plain_scenario_runs_the_same_on_shared_providers(name: str) -
         given = run_input_of(scenario, plan, 0)
         plain = plain_view(given)
         assert plain is not None
-        assert_same(run_output(plain, run(plain)), run_shared(given))
-        assert_same(run_output(plain, run(plain)), run_shared(run_input(plain)))
+        assert_same(PlainRunOutput(plain, run(plain)), run_shared(given))
+        assert_same(PlainRunOutput(plain, run(plain)), run_shared(run_input(plain)))
 
 
 def test_every_kind_of_plain_scenario_with_a_short_run_is_among_them() -> None:

@@ -8,7 +8,6 @@ from matplotlib.figure import Figure as Canvas
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator
 
-from sim.check.timeline import provider_of_attempts
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BRANCH_STYLES, PAPER, entry, thousands
@@ -75,11 +74,11 @@ class Bars:
 
 def bars(run: Run) -> Bars:
     """Return, for each call of a run, the attempt that counted."""
-    attempts, rows = run.out.attempts, run.out.counted
+    attempts, counted = run.out.attempts, run.out.counted
     before = np.cumsum([0, *(provider.most_slots for provider in run.given.providers)])
-    slot = attempts.slot + before[provider_of_attempts(run.given, run.out)]
+    slot = attempts.slot + before[run.given.providers_of_attempts(run.out)]
     columns = (attempts.number, attempts.call, slot, attempts.start_ns, attempts.finish_ns)
-    return Bars(*(column[rows] for column in columns))
+    return Bars(*(column[counted] for column in columns))
 
 
 def shown_requests(run: Run) -> int:

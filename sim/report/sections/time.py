@@ -39,7 +39,7 @@ def time(comparison: Comparison, names: Sequence[str]) -> Section:
 
 def made_calls(result: Result) -> bool:
     """Return whether the first replication of every plan made calls, so that there is something to draw."""
-    return all(len(plan.first_run.out.counted) for plan in result.plans)
+    return all(plan.first_run.out.counted.any() for plan in result.plans)
 
 
 def shows_warm_up(result: Result) -> bool:
