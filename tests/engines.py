@@ -5,6 +5,7 @@ from dataclasses import fields
 import numpy as np
 
 from sim.check import CheckReport, check_run
+from sim.check.run import check_issue, check_tables
 from sim.contract.output import RunOutput
 from sim.contract.plain import PlainInput, PlainOutput, PlainRunOutput, run_input
 from sim.contract.run import RunInput
@@ -50,6 +51,13 @@ def on_plain(run: PlainRun) -> Engine:
 def check_plain(given: PlainInput, out: PlainOutput, run: PlainRun = run_plain) -> CheckReport:
     """Check the tables of a plain run, made by `run`."""
     return check_run(run_input(given), PlainRunOutput(given, out), on_plain(run).run_plain)
+
+
+def readable(given: PlainInput, out: PlainOutput) -> int:
+    """Hold the tables of a plain run by the readable checks; return how many requests were exact."""
+    general = run_input(given), PlainRunOutput(given, out)
+    check_issue(*general)
+    return check_tables(*general)
 
 
 def tables_of(run: Run) -> PlainOutput:

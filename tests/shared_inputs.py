@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from sim.check.run import check_run
 from sim.check.shared_compiled import first_broken
-from sim.check.timeline import timeline
 from sim.contract.allocation import ALLOCATIONS
 from sim.contract.load import ClosedUsers, OpenArrivals
 from sim.contract.output import (
@@ -204,7 +203,7 @@ def run_everywhere(
     assert compiled.attempts.hit.tolist() == out.attempts.hit.tolist()
     assert compiled.join_start_ns.tolist() == out.join_start_ns.tolist()
     check_run(given, out, run_shared)
-    assert first_broken(given, out, timeline(given, out)) is None
+    assert first_broken(given, out) is None
     return out
 
 

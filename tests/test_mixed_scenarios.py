@@ -111,7 +111,7 @@ def hold_checks(run: Run) -> None:
     line = timeline(given, out)
     for provider in range(len(given.providers)):
         walk_provider(given, out, line, provider)
-    assert first_broken(given, out, line) is None
+    assert first_broken(given, out) is None
     check_everything(given, out)
     hold_ends(given, out)
 

@@ -2,22 +2,28 @@
 
 import numpy as np
 
-from sim.check.timeline import Timeline
+from sim.check.timeline import Timeline, distinct, timeline
 from sim.contract.output import REJECTED, RunOutput
-from sim.contract.run import DAY_NS, RunInput, WorkloadInput
+from sim.contract.run import DAY_NS, NEVER_NS, RunInput, WorkloadInput
 from sim.units import BoolArray, IntArray
 
 
-def wrong_plans(given: RunInput, out: RunOutput, line: Timeline) -> BoolArray:
+def wrong_plans(given: RunInput, out: RunOutput, line: Timeline | None = None) -> BoolArray:
     """Return which requests did not run the plan of their fair share (bool[requests of the run]).
 
     At an instant with a rejection the tables do not say whether a request was answered before or after the
-    plans of that instant were chosen; those requests are passed over.
+    plans of that instant were chosen; those requests are passed over, unless every share has the same plan.
     """
-    unclear = np.unique(out.attempts.finish_ns[out.attempts.outcome == REJECTED])
     broken = np.zeros(len(out.arrival_ns), dtype=np.bool_)
+    unclear_ns = np.append(distinct(out.attempts.finish_ns[out.attempts.outcome == REJECTED]), NEVER_NS)
     for index, workload in enumerate(given.workloads):
-        mine = np.flatnonzero((out.workload == index) & ~np.isin(out.arrival_ns, unclear))
+        table = workload.runs_parallel_at[1:]
+        if workload.daily_plans is None and table.all() == table.any():
+            broken |= (out.workload == index) & (out.ran_parallel != table[0])
+            continue
+        line = line or timeline(given, out)
+        unclear = unclear_ns[np.searchsorted(unclear_ns, out.arrival_ns)] == out.arrival_ns
+        mine = np.flatnonzero((out.workload == index) & ~unclear)
         arrival_ns = out.arrival_ns[mine]
         share = usable_slots(workload, line, index)[line.at(arrival_ns)]
         broken[mine] = out.ran_parallel[mine] != planned(workload, arrival_ns, share)

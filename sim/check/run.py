@@ -1,7 +1,6 @@
 """The checks on a run: every attempt, every request, every workload accounted for."""
 
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 
 import numpy as np
 
@@ -45,7 +44,7 @@ def check_run(given: RunInput, out: RunOutput, run: Run) -> CheckReport:
     CheckError
         The first rule broken, with the history of the request it was broken for.
     """
-    exact, run_by = fast_path(given, out) or check_tables(given, out)
+    exact, run_by = fast_path(given, out) or check_general(given, out)
     replays = [check_isolated_replay(workload, run) for workload in given.workloads] if out.requests else []
     return CheckReport(
         requests=out.requests,
@@ -76,30 +75,27 @@ def fast_path(given: RunInput, out: RunOutput) -> tuple[int, str] | None:
     found = verdict(plain, out.tables)
     if found.broken is None:
         return found.exact, COMPILED
+    check_issue(given, out)
     check_tables(given, out)
     raise violated(out, f"request {found.request}: {found.broken}", found.request)
 
 
-def check_tables(given: RunInput, out: RunOutput) -> tuple[int, str]:
-    """Hold any run against every rule; return how many requests were exact, and which check it was."""
+def check_general(given: RunInput, out: RunOutput) -> tuple[int, str]:
+    """Check the tables of any run; return how many requests were exact, and which check it was."""
+    check_issue(given, out)
+    if out.requests == 0:
+        check_integrals(given, out)
+        return 0, READABLE
+    known = check_large(given, out)
+    return (check_tables(given, out), READABLE) if known is None else (known, COMPILED)
+
+
+def check_issue(given: RunInput, out: RunOutput) -> None:
+    """Make sure that nothing is left over, and that the requests are those that the loads ask for."""
     check_leaks(out)
     check_references(given, out)
     for index in range(len(given.workloads)):
         check_issued(given, out, index)
-    if out.requests == 0:
-        for index in range(len(given.workloads)):
-            check_little(out, index, np.zeros(0, dtype=np.int64))
-        return 0, READABLE
-    check_rules(out, table_rules(given, out))
-    line = timeline(given, out)
-    unplanned = wrong_plans(given, out, line)
-    if unplanned.any():
-        raise violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
-    run_by = check_grants(given, out, line)
-    check_rules(out, join_rules(given, out))
-    check_rules(out, made_rules(given, out))
-    exact = sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
-    return exact, run_by
 
 
 def check_rules(out: RunOutput, rules: Iterator[tuple[str, BoolArray]]) -> None:
@@ -109,24 +105,36 @@ def check_rules(out: RunOutput, rules: Iterator[tuple[str, BoolArray]]) -> None:
             raise violation(out, int(np.argmax(broken)), rule)
 
 
-def check_grants(given: RunInput, out: RunOutput, line: Timeline) -> str:
-    """Hold every grant against its provider's rules; return which check did.
-
-    Where the compiled walk finds a fault, the readable one explains it.
-    """
-    found = None
-    if check_of(out.engine, len(out.attempts.number)) == COMPILED:
-        from sim.check.shared_compiled import NoVerdict, first_broken  # noqa: PLC0415  it needs numba to be there
-
-        with suppress(NoVerdict):
-            found = first_broken(given, out, line)
-            if found is None:
-                return COMPILED
+def check_tables(given: RunInput, out: RunOutput) -> int:
+    """Hold every request and every grant against the rules; return how many requests were exact."""
+    check_rules(out, table_rules(given, out))
+    line = timeline(given, out)
+    unplanned = wrong_plans(given, out, line)
+    if unplanned.any():
+        raise violation(out, int(np.argmax(unplanned)), "did not run the plan of its fair share")
     for provider in range(len(given.providers)):
         walk_provider(given, out, line, provider)
-    if found is not None:
-        raise violation(out, found.request, found.rule)
-    return READABLE
+    check_rules(out, join_rules(given, out))
+    check_rules(out, made_rules(given, out))
+    check_integrals(given, out)
+    return sum(check_workload(given, out, line, index) for index in range(len(given.workloads)))
+
+
+def check_large(given: RunInput, out: RunOutput) -> int | None:
+    """Do the same compiled, or return None; where that finds a fault the readable checks explain it."""
+    if check_of(out.engine, len(out.attempts.number)) == READABLE:
+        return None
+    from sim.check.shared_compiled import NoVerdict, verdict  # noqa: PLC0415  it needs numba to be there
+
+    try:
+        found = verdict(given, out)
+    except NoVerdict:
+        return None
+    if isinstance(found, int):
+        check_integrals(given, out)
+        return found
+    check_tables(given, out)
+    raise violation(out, found.request, found.rule)
 
 
 def check_leaks(out: RunOutput) -> None:
@@ -285,9 +293,8 @@ def double_booked(given: RunInput, out: RunOutput) -> BoolArray:
 
 
 def check_workload(given: RunInput, out: RunOutput, line: Timeline, index: int) -> int:
-    """Hold one workload's latencies against its attempts, and Little's law; return how many were exact."""
+    """Hold one workload's latencies against its attempts; return how many were exact."""
     workload, mine = given.workloads[index], np.flatnonzero(out.workload == index)
-    check_little(out, index, mine)
     calls = successful_calls(given, out, index)
     check_bound(workload, out, mine, calls)
     simple = mine[is_simple(given, out, index)[mine]]
@@ -316,12 +323,13 @@ def check_workload(given: RunInput, out: RunOutput, line: Timeline, index: int) 
     return int(exact.sum())
 
 
-def check_little(out: RunOutput, index: int, mine: IntArray) -> None:
-    """Hold what the engine summed of one workload as it went against the latencies of its requests."""
-    total_ns = sum_exact(out.latency_ns[mine])
-    if total_ns != out.active_integral_ns[index]:
-        what = f"active x time is {out.active_integral_ns[index]} ns, the latencies sum to {total_ns} ns"
-        raise CheckError(f"Little's law of workload {index}: {what}")
+def check_integrals(given: RunInput, out: RunOutput) -> None:
+    """Hold what the engine summed of each workload as it went against the latencies of its requests."""
+    for index in range(len(given.workloads)):
+        total_ns, summed_ns = sum_exact(out.latency_ns[out.workload == index]), out.active_integral_ns[index]
+        if total_ns != summed_ns:
+            what = f"active x time is {summed_ns} ns, the latencies sum to {total_ns} ns"
+            raise CheckError(f"Little's law of workload {index}: {what}")
 
 
 Calls = tuple[IntArray, IntArray, IntArray, IntArray]

@@ -1,9 +1,10 @@
-"""The walk through a run at one shared provider, compiled, for large runs.
+"""The checks of a large run on shared providers, compiled: a pass over its requests, a walk at each provider.
 
-The checks to read are in `sim.check.grants`. This one only says whether a run passes; it never tells a
-fault's story. It needs numba to be there.
+The checks to read are in `sim.check.run`. These only say whether a run passes, and how; they never tell a
+fault's story. They need numba to be there.
 """
 
+from collections.abc import Iterator
 from math import gcd
 from typing import NamedTuple
 
@@ -11,8 +12,10 @@ import numpy as np
 
 from sim.check import shared_kernels as kernels
 from sim.check.first_tokens import first_tokens_ns
+from sim.check.plans import wrong_plans
+from sim.check.request_compiled import Requests, tables_of
 from sim.check.shared_kernels import Walk
-from sim.check.timeline import Timeline, uses_weight
+from sim.check.timeline import distinct, uses_weight
 from sim.contract.limit import UNITS
 from sim.contract.output import NO_SLOT, REJECTED, Attempts, RunOutput
 from sim.contract.provider import ProviderInput, RateLimit
@@ -31,7 +34,7 @@ NEVER = 1 << 61
 
 
 class NoVerdict(Exception):  # noqa: N818  nothing is wrong
-    """A bucket's level does not fit in 64 bits."""
+    """A bucket's level does not fit in 64 bits, or requests are not numbered in order of arrival."""
 
 
 class Broken(NamedTuple):
@@ -41,24 +44,59 @@ class Broken(NamedTuple):
     request: int
 
 
-def first_broken(given: RunInput, out: RunOutput, line: Timeline) -> Broken | None:
+def verdict(given: RunInput, out: RunOutput) -> Broken | int:
+    """Hold every request and every grant of a run against the rules; return a fault, or how many are exact.
+
+    Raises
+    ------
+    NoVerdict
+        There is none.
+    """
+    tables = tables_of(out)
+    workloads = [Requests(given, out, index, tables) for index in range(len(given.workloads))]
+    for one in workloads:
+        wrong = one.first_wrong()
+        if wrong is not None:
+            return Broken("breaks a rule of its own", wrong)
+    unplanned = wrong_plans(given, out)
+    if unplanned.any():
+        return Broken("did not run the plan of its fair share", int(np.argmax(unplanned)))
+    exact = 0
+    for provider, (walk, broken) in enumerate(walked(given, out)):
+        if broken is not None:
+            return broken
+        caps = walk.requests[:, : len(out.arrival_ns) if len(walk.seen_ns) else 0]
+        for one in workloads:
+            if one.providers == {provider}:
+                known = one.count_exact(caps[kernels.LEAST], caps[kernels.GREATEST])
+                if known < 0:
+                    return Broken("did not take as long as the list scheduler has it", -1 - known)
+                exact += known
+    return exact
+
+
+def first_broken(given: RunInput, out: RunOutput) -> Broken | None:
     """Walk a run at each provider; return the first rule broken, or None.
 
     Raises
     ------
     NoVerdict
-        It cannot be told within 64 bits.
+        There is none.
     """
-    if not fits(given):
+    return next((broken for _, broken in walked(given, out) if broken is not None), None)
+
+
+def walked(given: RunInput, out: RunOutput) -> Iterator[tuple[Walk, Broken | None]]:
+    """Yield the walk at each provider when it has come to an end, and the rule that it found broken."""
+    if not fits(given) or (out.arrival_ns[1:] < out.arrival_ns[:-1]).any():
         raise NoVerdict
     for provider in range(len(given.providers)):
-        walk = walk_of(given, out, line, provider)
+        walk = walk_of(given, out, provider)
         rule = int(kernels.walk_through(walk))
         if rule == kernels.TOO_FAR:
             raise NoVerdict
-        if rule != kernels.FINE:
-            return Broken(RULES[rule], int(walk.number[walk.state[kernels.BROKEN_AT]]))
-    return None
+        fine = rule == kernels.FINE
+        yield walk, None if fine else Broken(RULES[rule], int(walk.number[walk.state[kernels.BROKEN_AT]]))
 
 
 def fits(given: RunInput) -> bool:
@@ -72,7 +110,7 @@ def fits(given: RunInput) -> bool:
     )
 
 
-def walk_of(given: RunInput, out: RunOutput, line: Timeline, provider: int) -> Walk:
+def walk_of(given: RunInput, out: RunOutput, provider: int) -> Walk:
     """Return everything that the kernel works on, at the start of a run."""
     rules, attempts = given.providers[provider], attempts_at(given, out, provider)
     by_ready = np.argsort(attempts.ready_ns, kind="stable")
@@ -82,10 +120,11 @@ def walk_of(given: RunInput, out: RunOutput, line: Timeline, provider: int) -> W
     levels = held_levels(given, rules, attempts)
     height_from = tree_heights(len(rank))
     slots = rules.most_slots
-    unsettled = np.zeros(len(line.instant_ns), dtype=np.bool_)
-    unsettled[line.at(out.attempts.finish_ns[out.attempts.outcome == REJECTED])] = True
+    caps_change = rules.allocation.caps or len(rules.slots) > 1
+    caps = (len(given.workloads) if caps_change else 0, most_calls(given) + 1)
     requests = np.zeros((kernels.REQUEST_ROWS, len(out.arrival_ns)), dtype=np.int32)
     requests[kernels.FIRST_WAITING] = kernels.NOBODY
+    tokens_in, tokens_out = token_tables(given)
     ring = np.zeros((kernels.SLOT_ROWS, slots + 1), dtype=np.int64)
     ring[[kernels.NEXT, kernels.BEFORE], slots] = slots
     return Walk(
@@ -93,11 +132,14 @@ def walk_of(given: RunInput, out: RunOutput, line: Timeline, provider: int) -> W
         workloads=workload_table(given, provider),
         calls=call_table(given),
         meters=meter_table(rules.limits.rates),
-        instant_ns=plain(line.instant_ns),
-        active=plain(line.active),
-        slots_at=plain(line.slots[provider]),
-        unsettled=unsettled,
+        steps=np.array(rules.slots, dtype=np.int64).T.copy(),
+        turned_away_ns=distinct(out.attempts.finish_ns[out.attempts.outcome == REJECTED]),
         workload=plain(out.workload),
+        position=plain(out.position),
+        arrival_ns=plain(out.arrival_ns),
+        completion_ns=plain(out.completion_ns),
+        by_completion=np.argsort(out.completion_ns, kind="stable"),
+        seen_ns=np.full(caps, kernels.NONE, dtype=np.int64),
         number=plain(attempts.number),
         call=plain(attempts.call),
         ready_ns=plain(attempts.ready_ns),
@@ -110,7 +152,9 @@ def walk_of(given: RunInput, out: RunOutput, line: Timeline, provider: int) -> W
         rank=rank,
         by_start=got_slot[np.argsort(attempts.start_ns[got_slot], kind="stable")],
         by_finish=np.argsort(attempts.finish_ns, kind="stable"),
-        extras=row_extras(given, out, rules, attempts),
+        tokens_in=tokens_in,
+        tokens_out=tokens_out,
+        writes=cache_writes(given, out, rules, attempts),
         granted=np.zeros(len(rank) if len(rules.limits.rates) else 0, dtype=np.int32),
         requests=requests,
         next_waiting=np.full(len(rank), kernels.NOBODY, dtype=np.int32),
@@ -174,11 +218,15 @@ def workload_table(given: RunInput, provider: int) -> IntArray:
     rules = given.providers[provider]
     table = np.zeros((len(given.workloads), kernels.WORKLOAD_SIZE), dtype=np.int64)
     table[:, kernels.RESERVED] = rules.reserved or 0
+    first_token = 0
     for index, (row, one) in enumerate(zip(table, given.workloads, strict=True)):
         row[kernels.WEIGHT] = one.weight if rules.allocation.by_weight else 1
         row[kernels.COUNTS_FOR] = uses_weight(given, index, provider)
         row[kernels.MAX_DEGREE] = NEVER if one.max_degree is None else one.max_degree
         row[kernels.HAS_TOKENS] = one.tokens is not None
+        row[kernels.CALLS] = one.calls_per_request
+        row[kernels.TOKENS_FROM] = first_token
+        first_token += one.tokens.input.size if one.tokens is not None else 0
         if rules.allocation.by_priority:
             row[kernels.RANK] = sum(other.priority > one.priority for other in given.workloads)
     return table
@@ -222,20 +270,26 @@ def most_used(one: WorkloadInput) -> int:
     return 1 + int(one.tokens.input.max(initial=0)) + received
 
 
-def row_extras(given: RunInput, out: RunOutput, rules: ProviderInput, attempts: Attempts) -> IntArray:
-    """Return what limits and the cache look at, for each attempt; nothing where there are neither."""
-    if not (rules.cache or rules.limits.rates) or all(one.tokens is None for one in given.workloads):
-        return np.zeros((kernels.ROW_EXTRAS, 0), dtype=np.int64)
-    extras = np.zeros((kernels.ROW_EXTRAS, len(attempts.number)), dtype=np.int64)
-    extras[kernels.NEXT_WRITE] = kernels.NOBODY
+def token_tables(given: RunInput) -> tuple[IntArray, IntArray]:
+    """Return the tokens sent and received, one workload's after another's."""
+    tokens = [one.tokens for one in given.workloads if one.tokens is not None]
+    sent, received = ([getattr(one, name).reshape(-1) for one in tokens] for name in ("input", "output"))
+    if len(tokens) == 1:
+        return plain(sent[0]), plain(received[0])
+    nothing = np.zeros(0, dtype=np.int64)
+    return np.concatenate([nothing, *sent]), np.concatenate([nothing, *received])
+
+
+def cache_writes(given: RunInput, out: RunOutput, rules: ProviderInput, attempts: Attempts) -> IntArray:
+    """Return when what each attempt writes can be read, and room for a list; nothing without a cache."""
+    if not rules.cache or all(one.tokens is None for one in given.workloads):
+        return np.zeros((kernels.WRITE_ROWS, 0), dtype=np.int64)
+    writes = np.zeros((kernels.WRITE_ROWS, len(attempts.number)), dtype=np.int64)
     workload = out.workload[attempts.number]
     for index, one in enumerate(given.workloads):
         if one.tokens is not None:
             mine = np.flatnonzero(workload == index)
             position, call = out.position[attempts.number[mine]], attempts.call[mine]
-            extras[kernels.TOKENS_IN, mine] = one.tokens.input[position, call]
-            extras[kernels.TOKENS_OUT, mine] = one.tokens.output[position, call]
-            if rules.cache:
-                first_ns = first_tokens_ns(one, position, call, attempts.attempt[mine])
-                extras[kernels.READABLE_AFTER, mine] = np.minimum(first_ns, NEVER)
-    return extras
+            first_ns = first_tokens_ns(one, position, call, attempts.attempt[mine])
+            writes[kernels.READABLE_AFTER, mine] = np.minimum(first_ns, NEVER)
+    return writes

@@ -24,6 +24,7 @@ Bool = bool | np.bool_
 
 NOBODY = -1
 NONE = -1
+NEVER = (1 << 63) - 1
 MOST_LEVEL = 1 << 60
 """How full a bucket may be, and how much may be taken of it at once, in its own units."""
 
@@ -38,11 +39,15 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2,
 # Elements of `Walk.state`.
 (
     NOW,
-    INSTANT,
+    ARRIVED,
+    ANSWERED,
+    STEPPED,
+    TURNED_AWAY,
     ENDED_FROM,
     ENDED,
     READIED,
     STARTED,
+    ACTIVE_WEIGHT,
     SLOTS,
     BUSY,
     WAITING,
@@ -59,10 +64,11 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2,
     REJECTIONS_COUNT,
     CACHED_TOKENS_COUNT,
     GRANTS,
+    DUE,
     BROKEN,
     BROKEN_AT,
     STATE_SIZE,
-) = range(25)
+) = range(30)
 
 # Columns of `Walk.workloads`. HERE is how many of the slots it holds.
 (
@@ -73,19 +79,22 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2,
     RESERVED,
     HERE,
     HAS_TOKENS,
+    TOKENS_FROM,
+    CALLS,
     IS_CACHED,
     USED_AT,
     USED_LAST,
     WRITTEN_AT,
     FIRST_WRITE,
     WORKLOAD_SIZE,
-) = range(13)
+) = range(15)
 
 PREFIX, RESERVED_OUTPUT, CALL_SIZE = range(3)
 IS_BUCKET, UNIT, PER_NS, SCALE, CAPACITY, LEVEL, SINCE, METER_SIZE = range(8)
-HELD, FIRST_WAITING, LAST_WAITING, REQUEST_ROWS = range(4)
+AT, TO = range(2)
+HELD, FIRST_WAITING, LAST_WAITING, LEAST, GREATEST, REQUEST_ROWS = range(6)
 FREE_SINCE, NEXT, BEFORE, IS_FREE, IS_HELD, SLOT_ROWS = range(6)
-TOKENS_IN, TOKENS_OUT, READABLE_AFTER, NEXT_WRITE, ROW_EXTRAS = range(5)
+READABLE_AFTER, NEXT_WRITE, WRITE_ROWS = range(3)
 
 
 class Walk(NamedTuple):
@@ -99,24 +108,29 @@ class Walk(NamedTuple):
         [workloads, WORKLOAD_SIZE], [workloads, calls, CALL_SIZE], [meters, METER_SIZE]. RANK counts the
         workloads that go first; USED_LAST, WRITTEN_AT (ns) and FIRST_WRITE are about its prefix. Of fixed
         windows LEVEL counts what was admitted and SINCE the window.
-    instant_ns, active, slots_at, unsettled
-        [instants], [workloads, instants], [instants] and bool[instants]: see `Timeline`; at the last
-        ones somebody was rejected.
-    workload
-        [requests].
+    steps, turned_away_ns
+        [2, steps] and [n]: when (AT) the provider has how many slots (TO), and when any of them turned
+        somebody away, ascending.
+    workload, position, arrival_ns, completion_ns, by_completion
+        [requests], by their number, which is in order of arrival; and their order by completion.
+    seen_ns
+        [workloads, calls + 1]: when a dispatch that somebody waited for last had each cap (at most as many
+        as calls); no rows where the cap is always the same.
     number, call, ready_ns, start_ns, finish_ns, slot, outcome, hit
         [rows], as in `Attempts`.
     by_ready, rank, by_start, by_finish
         [rows]: rows in the order of the queue, and back; in the order of their starts, those that never got
         a slot left out; in the order of their ends.
-    extras
-        [ROW_EXTRAS, rows], or no rows where nobody looks at tokens: TOKENS_IN and TOKENS_OUT as drawn, after
-        how long (ns) a prefix that is written can be read (2^61: never), and the next in the list of writes.
+    tokens_in, tokens_out
+        As drawn, each workload's from its TOKENS_FROM, by position and call; nothing where nobody looks.
+    writes
+        [WRITE_ROWS, rows], or no rows without a cache: after how long (ns) a prefix that is written can be
+        read (2^61: never), and the next in the list of writes.
     granted
         int32[rows]: its place among the grants, or no rows where there is no limit to settle at.
     requests, next_waiting
-        int32[REQUEST_ROWS, requests] and int32[rows]: what a request holds, and its waiting attempts in the
-        order of the queue. Only the first of them has a bit.
+        int32[REQUEST_ROWS, requests] and int32[rows]: what a request holds, its waiting attempts in the
+        order of the queue, of which only the first has a bit, and its LEAST and GREATEST cap meanwhile.
     slots
         [SLOT_ROWS, slots + 1]: the last is where the ring of free ones begins and ends.
     bits, height_from
@@ -128,11 +142,14 @@ class Walk(NamedTuple):
     workloads: IntArray
     calls: IntArray
     meters: IntArray
-    instant_ns: IntArray
-    active: IntArray
-    slots_at: IntArray
-    unsettled: npt.NDArray[np.bool_]
+    steps: IntArray
+    turned_away_ns: IntArray
     workload: IntArray
+    position: IntArray
+    arrival_ns: IntArray
+    completion_ns: IntArray
+    by_completion: IntArray
+    seen_ns: IntArray
     number: IntArray
     call: IntArray
     ready_ns: IntArray
@@ -145,7 +162,9 @@ class Walk(NamedTuple):
     rank: IntArray
     by_start: IntArray
     by_finish: IntArray
-    extras: IntArray
+    tokens_in: IntArray
+    tokens_out: IntArray
+    writes: IntArray
     granted: npt.NDArray[np.int32]
     requests: npt.NDArray[np.int32]
     next_waiting: npt.NDArray[np.int32]
@@ -163,16 +182,41 @@ def walk_through(arrays: Walk) -> int:
     """
     walk = refer(arrays)
     state = walk.state
-    for instant in range(len(walk.instant_ns)):
-        begin_instant(walk, instant)
-        if walk.unsettled[instant]:
+    now = next_instant(walk)
+    while now != NEVER and state[BROKEN] == FINE:
+        state[NOW] = now
+        begin_instant(walk)
+        if state[WAITING] and len(walk.seen_ns):
+            note_caps(walk)
+        if state[TURNED_AWAY] < len(walk.turned_away_ns) and walk.turned_away_ns[state[TURNED_AWAY]] == now:
+            state[TURNED_AWAY] += 1
             take_unsettled(walk)
         dispatch(walk)
-        if instant + 1 < len(walk.instant_ns):
-            look_between(walk, walk.instant_ns[instant + 1])
-        if state[BROKEN] != FINE:
-            break
+        now = next_instant(walk)
+        if now != NEVER:
+            look_between(walk, now)
     return state[BROKEN]
+
+
+@helper
+def next_instant(walk: Walk) -> Int:
+    """Return when something happens next, or NEVER."""
+    state, now = walk.state, np.int64(NEVER)
+    if state[ARRIVED] < len(walk.arrival_ns):
+        now = walk.arrival_ns[state[ARRIVED]]
+    if state[ANSWERED] < len(walk.by_completion):
+        now = min(now, walk.completion_ns[walk.by_completion[state[ANSWERED]]])
+    if state[READIED] < len(walk.by_ready):
+        now = min(now, walk.ready_ns[walk.by_ready[state[READIED]]])
+    if state[STARTED] < len(walk.by_start):
+        now = min(now, walk.start_ns[walk.by_start[state[STARTED]]])
+    if state[ENDED] < len(walk.by_finish):
+        now = min(now, walk.finish_ns[walk.by_finish[state[ENDED]]])
+    if state[STEPPED] < walk.steps.shape[1]:
+        now = min(now, walk.steps[AT, state[STEPPED]])
+    if state[TURNED_AWAY] < len(walk.turned_away_ns):
+        now = min(now, walk.turned_away_ns[state[TURNED_AWAY]])
+    return now
 
 
 @helper
@@ -186,11 +230,20 @@ def fault(walk: Walk, rule: Int, row: Int) -> None:
 
 
 @helper
-def begin_instant(walk: Walk, instant: Int) -> None:
+def begin_instant(walk: Walk) -> None:
     """Let everything at one instant happen that comes before its dispatch."""
     state = walk.state
-    now = walk.instant_ns[instant]
-    state[NOW], state[INSTANT], state[ENDED_FROM] = now, instant, state[ENDED]
+    now = state[NOW]
+    state[ENDED_FROM] = state[ENDED]
+    while state[ARRIVED] < len(walk.arrival_ns) and walk.arrival_ns[state[ARRIVED]] == now:
+        state[ACTIVE_WEIGHT] += walk.workloads[walk.workload[state[ARRIVED]], COUNTS_FOR]
+        state[ARRIVED] += 1
+    while state[ANSWERED] < len(walk.by_completion):
+        number = walk.by_completion[state[ANSWERED]]
+        if walk.completion_ns[number] != now:
+            break
+        state[ACTIVE_WEIGHT] -= walk.workloads[walk.workload[number], COUNTS_FOR]
+        state[ANSWERED] += 1
     while state[ENDED] < len(walk.by_finish) and walk.finish_ns[walk.by_finish[state[ENDED]]] == now:
         state[ENDED] += 1
     if len(walk.granted):
@@ -206,8 +259,9 @@ def begin_instant(walk: Walk, instant: Int) -> None:
         row = walk.by_finish[at]
         if walk.slot[row] == NO_SLOT and walk.outcome[row] != REJECTED:
             leave_queue(walk, row)
-    if walk.slots_at[instant] != state[SLOTS]:
-        set_slots(walk, walk.slots_at[instant])
+    if state[STEPPED] < walk.steps.shape[1] and walk.steps[AT, state[STEPPED]] == now:
+        set_slots(walk, walk.steps[TO, state[STEPPED]])
+        state[STEPPED] += 1
 
 
 @helper
@@ -286,7 +340,7 @@ def look_between(walk: Walk, next_ns: Int) -> None:
     nothing_free = walk.slots[NEXT, ring] == ring or state[BUSY] >= state[SLOTS]
     if nothing_free or state[WAITING] == 0 or state[BROKEN] != FINE or walk.meters.shape[0] == 0:
         return
-    row = due(walk)
+    row = state[DUE]  # and was not admitted
     while row != NOBODY:
         after_ns = min(admitted_after_ns(walk, row), readable_after_ns(walk, row))
         if state[NOW] + after_ns >= next_ns:
@@ -321,10 +375,10 @@ def readable_after_ns(walk: Walk, row: Int) -> Int:
         return after_ns
     writer = one[FIRST_WRITE]
     while writer != NOBODY:
-        readable_ns = walk.start_ns[writer] + walk.extras[READABLE_AFTER, writer]
+        readable_ns = walk.start_ns[writer] + walk.writes[READABLE_AFTER, writer]
         if readable_ns > now:
             after_ns = min(after_ns, readable_ns - now)
-        writer = walk.extras[NEXT_WRITE, writer]
+        writer = walk.writes[NEXT_WRITE, writer]
     return after_ns
 
 
@@ -351,6 +405,7 @@ def admissible(walk: Walk) -> Int:
     if nothing_free or state[WAITING] == 0 or state[BROKEN] != FINE:
         return np.int64(NOBODY)
     row = due(walk)
+    state[DUE] = row
     if row == NOBODY or walk.meters.shape[0] == 0:
         return row
     return row if admits(walk, row) else np.int64(NOBODY)
@@ -406,11 +461,28 @@ def cap(walk: Walk, index: Int) -> Int:
     state = walk.state
     most = state[SLOTS]
     if state[SHARES]:
-        total: Int = 0
-        for other in range(walk.workloads.shape[0]):
-            total += walk.active[other, state[INSTANT]] * walk.workloads[other, COUNTS_FOR]
-        most = max(1, most * walk.workloads[index, WEIGHT] // max(1, total))
+        most = max(1, most * walk.workloads[index, WEIGHT] // max(1, state[ACTIVE_WEIGHT]))
     return min(most, walk.workloads[index, MAX_DEGREE])
+
+
+@helper
+def note_caps(walk: Walk) -> None:
+    """Note the caps of this dispatch, at most as many as a request has calls."""
+    most = walk.seen_ns.shape[1] - 1
+    for index in range(walk.workloads.shape[0]):
+        walk.seen_ns[index, min(most, cap(walk, index))] = walk.state[NOW]
+
+
+@helper
+def note_waited(walk: Walk, row: Int) -> None:
+    """Note the caps of all dispatches at which an attempt was queued that is granted now."""
+    number = walk.number[row]
+    seen_ns = walk.seen_ns[walk.workload[number]]
+    for one in range(len(seen_ns)):
+        if seen_ns[one] >= walk.ready_ns[row]:
+            least = walk.requests[LEAST, number]
+            walk.requests[LEAST, number] = min(least, one) if least else one
+            walk.requests[GREATEST, number] = max(walk.requests[GREATEST, number], one)
 
 
 # Waiting, holding, ending
@@ -474,6 +546,8 @@ def hold(walk: Walk, number: Int, change: Int) -> None:
 def grant(walk: Walk, row: Int) -> None:
     """Give an attempt its slot, and hold its cache record against the cache."""
     reads = would_read(walk, row)
+    if len(walk.seen_ns):
+        note_waited(walk, row)
     take_slot(walk, walk.slot[row])
     walk.slots[IS_HELD, walk.slot[row]] = 1
     if len(walk.granted):
@@ -558,6 +632,14 @@ def reserved_output(walk: Walk, row: Int) -> Int:
     return walk.calls[walk.workload[walk.number[row]], walk.call[row], RESERVED_OUTPUT]
 
 
+@part
+def token_row(walk: Walk, row: Int) -> Int:
+    """Return where the tokens of an attempt are."""
+    number = walk.number[row]
+    one = walk.workloads[walk.workload[number]]
+    return one[TOKENS_FROM] + walk.position[number] * one[CALLS] + walk.call[row]
+
+
 @helper
 def amount(walk: Walk, at: Int, row: Int, reads: Bool, received: Int) -> Int:
     """Return how much an attempt counts for at a meter, given the tokens that come back."""
@@ -566,7 +648,7 @@ def amount(walk: Walk, at: Int, row: Int, reads: Bool, received: Int) -> Int:
         return np.int64(1)
     if not walk.workloads[walk.workload[walk.number[row]], HAS_TOKENS]:
         return np.int64(0)
-    sent = walk.extras[TOKENS_IN, row]
+    sent = walk.tokens_in[token_row(walk, row)]
     if reads and not walk.state[CACHED_TOKENS_COUNT]:
         sent = max(np.int64(0), sent - prefix(walk, row))
     if unit == INPUT_UNIT:
@@ -607,7 +689,7 @@ def settle(walk: Walk, at: Int, row: Int) -> None:
     """Give back to a meter what an attempt reserved and did not use; take what it used beyond that."""
     meter, received = walk.meters[at], np.int64(0)
     if walk.workloads[walk.workload[walk.number[row]], HAS_TOKENS]:
-        received = walk.extras[TOKENS_OUT, row]
+        received = walk.tokens_out[token_row(walk, row)]
     hit = walk.hit[row] == 1
     read = hit and walk.state[HAS_CACHE] != 0 and prefix(walk, row) != 0
     unused = amount(walk, at, row, read, reserved_output(walk, row)) - amount(walk, at, row, hit, received)
@@ -616,7 +698,7 @@ def settle(walk: Walk, at: Int, row: Int) -> None:
         meter[LEVEL] = min(meter[CAPACITY], meter[LEVEL] + unused * meter[SCALE])
         if meter[LEVEL] < -MOST_LEVEL:
             fault(walk, TOO_FAR, np.int64(NOBODY))
-    elif walk.start_ns[row] // meter[SCALE] == meter[SINCE]:
+    elif walk.start_ns[row] >= meter[SINCE] * meter[SCALE]:
         meter[LEVEL] -= unused
 
 
@@ -635,11 +717,14 @@ def refill(meter: IntArray, now: Int) -> None:
     if meter[IS_BUCKET]:
         elapsed = now - meter[SINCE]
         missing = meter[CAPACITY] - meter[LEVEL]
+        if elapsed == 0 or missing == 0:
+            meter[SINCE] = now
+            return
         # The product is taken only where it is less than what is missing, and so fits.
         enough = elapsed > missing // meter[PER_NS]
         meter[LEVEL] = meter[CAPACITY] if enough else meter[LEVEL] + elapsed * meter[PER_NS]
         meter[SINCE] = now
-    elif now // meter[SCALE] != meter[SINCE]:
+    elif now >= (meter[SINCE] + 1) * meter[SCALE]:
         meter[SINCE], meter[LEVEL] = now // meter[SCALE], 0
 
 
@@ -665,24 +750,24 @@ def would_read(walk: Walk, row: Int) -> Bool:
 @helper
 def note_written(walk: Walk, one: IntArray) -> None:
     """Take what can be read by now off the list of writes of a workload."""
-    extras, before, row = walk.extras, np.int64(NOBODY), one[FIRST_WRITE]
+    writes, before, row = walk.writes, np.int64(NOBODY), one[FIRST_WRITE]
     while row != NOBODY:
-        readable_ns = walk.start_ns[row] + extras[READABLE_AFTER, row]
+        readable_ns = walk.start_ns[row] + writes[READABLE_AFTER, row]
         if readable_ns <= walk.state[NOW]:
             one[WRITTEN_AT] = max(one[WRITTEN_AT], readable_ns)
-            remove_write(extras, one, before, row)
+            remove_write(writes, one, before, row)
         else:
             before = row
-        row = extras[NEXT_WRITE, row]
+        row = writes[NEXT_WRITE, row]
 
 
 @helper
-def remove_write(extras: IntArray, one: IntArray, before: Int, row: Int) -> None:
+def remove_write(writes: IntArray, one: IntArray, before: Int, row: Int) -> None:
     """Take an attempt off the list of writes, given the one before it."""
     if before == NOBODY:
-        one[FIRST_WRITE] = extras[NEXT_WRITE, row]
+        one[FIRST_WRITE] = writes[NEXT_WRITE, row]
     else:
-        extras[NEXT_WRITE, before] = extras[NEXT_WRITE, row]
+        writes[NEXT_WRITE, before] = writes[NEXT_WRITE, row]
 
 
 @helper
@@ -698,7 +783,7 @@ def use_prefix(walk: Walk, row: Int, reads: Bool) -> None:
         return
     # What was written before has been forgotten; what others are writing now is still to come.
     one[WRITTEN_AT] = NONE
-    walk.extras[NEXT_WRITE, row] = one[FIRST_WRITE]
+    walk.writes[NEXT_WRITE, row] = one[FIRST_WRITE]
     one[FIRST_WRITE] = row
     if state[CACHE_CAPACITY] != NONE and state[CACHED] > state[CACHE_CAPACITY]:
         forget_oldest(walk)
@@ -719,16 +804,16 @@ def forget_oldest(walk: Walk) -> None:
 @helper
 def abandon(walk: Walk, row: Int) -> None:
     """Forget what an attempt was writing, if it ends before its first token."""
-    extras, one = walk.extras, walk.workloads[walk.workload[walk.number[row]]]
+    writes, one = walk.writes, walk.workloads[walk.workload[walk.number[row]]]
     if not one[IS_CACHED] or prefix(walk, row) == 0:
         return
     note_written(walk, one)
     before, at = np.int64(NOBODY), one[FIRST_WRITE]
     while at != NOBODY and at != row:
         before = at
-        at = extras[NEXT_WRITE, at]
+        at = writes[NEXT_WRITE, at]
     if at == row:
-        remove_write(extras, one, before, row)
+        remove_write(writes, one, before, row)
         if one[FIRST_WRITE] == NOBODY and one[WRITTEN_AT] == NONE:
             one[IS_CACHED] = 0
             walk.state[CACHED] -= 1

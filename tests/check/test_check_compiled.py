@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 
 from sim.check import CheckReport
 from sim.check.compiled import RULES, tree_heights, verdict
-from sim.check.run import check_tables
 from sim.contract.load import ClosedUsers, DrawsExhaustedError
-from sim.contract.plain import NO_CALL, PlainInput, PlainOutput, PlainRunOutput, run_input
+from sim.contract.plain import NO_CALL, PlainInput, PlainOutput
 from sim.engine.compiled import run as run_compiled
 from sim.engine.simpy_model import run as run_simpy
 from sim.errors import CheckError
 from sim.units import NS_PER_MS
 from tests.engine.test_engine_equality import UNHURRIED, random_input
 from tests.engine_inputs import arriving, closed, engine_input, ms
-from tests.engines import check_plain
+from tests.engines import check_plain, readable
 from tests.strategies import engine_inputs
 
 CALL_COLUMNS = ("ready_ns", "start_ns", "finish_ns", "slot")
@@ -39,7 +38,7 @@ def outcome(given_input: PlainInput) -> PlainOutput:
 def exact_by_tables(given_input: PlainInput, out: PlainOutput) -> int | None:
     """Return what the checks to read count, None where they stop the run."""
     try:
-        return check_tables(run_input(given_input), PlainRunOutput(given_input, out))[0]
+        return readable(given_input, out)
     except CheckError:
         return None
 
@@ -152,7 +151,8 @@ def test_a_fault_that_only_the_kernels_find_still_stops_the_run(monkeypatch: pyt
     given_input = engine_input(arriving(0, 1), [30, 20], slots=4)
     out = run_simpy(given_input)
     monkeypatch.setattr("sim.check.report.MANY_CALLS", 1)
-    monkeypatch.setattr("sim.check.run.check_tables", lambda *_: (0, "readable"))
+    monkeypatch.setattr("sim.check.run.check_issue", lambda *_: None)
+    monkeypatch.setattr("sim.check.run.check_tables", lambda *_: 0)
     with pytest.raises(CheckError) as caught:
         check_plain(given_input, altered(out, "completion_ns", 1, 1))
     assert str(caught.value).startswith(

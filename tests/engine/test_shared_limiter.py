@@ -296,7 +296,7 @@ def test_a_call_that_waits_although_the_limit_admits_it_is_found() -> None:
             "check violated (simpy engine): attempt 0 at call 0 of request 1 waited for a limit that "
             f"admitted it at {admitted_ms * NS_PER_MS} ns"
         )
-        broken = first_broken(run, late, line)
+        broken = first_broken(run, late)
         assert broken == ("has an attempt that waited for a limit that admitted it", 1)
 
 

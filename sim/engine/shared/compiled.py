@@ -17,7 +17,7 @@ from sim.contract.limit import UNITS
 from sim.contract.load import ClosedUsers, DrawsExhaustedError, OpenArrivals, Progress
 from sim.contract.output import Attempts, RunOutput
 from sim.contract.provider import RateLimit
-from sim.contract.run import Faults, RunInput, Tokens, WorkloadInput
+from sim.contract.run import Faults, RunInput, WorkloadInput
 from sim.engine.graph import Graph, chain_graph, dependency_graph
 from sim.engine.shared import kernels
 from sim.engine.shared.kernels import World
@@ -28,6 +28,9 @@ AT_ONCE = 1_000_000
 """Steps that the kernel takes before it returns to Python."""
 
 SPARE_ROOM = 1_000
+MORE_ATTEMPTS = 4
+"""There is room for so many attempts at each call, on average, at first."""
+
 MOST_LEVEL = 1 << 61
 """How full a bucket may be, in its own units, so that whatever is taken from it fits in 64 bits."""
 
@@ -111,7 +114,8 @@ def initial_world(given: RunInput) -> World:
     workloads, providers = given.workloads, given.providers
     requests = sum(one.load.requests for one in workloads)
     most_calls = max(one.calls_per_request for one in workloads)
-    room = sum(one.service_ns.size for one in workloads) + SPARE_ROOM
+    # What is never reached takes no memory.
+    room = sum(min(MORE_ATTEMPTS * one.service_ns.size, attempts_at_most(one)) for one in workloads)
     plans = [plan for one in workloads for plan in plans_of(one)]
     faults = [one.faults for one in workloads if one.faults]
     tokens = [one.tokens for one in workloads if one.tokens]
@@ -128,11 +132,15 @@ def initial_world(given: RunInput) -> World:
         service_ns=flat([one.service_ns for one in workloads]),
         join_ns=flat([one.join_ns for one in workloads]),
         load_ns=flat([load_draws(one) for one in workloads]),
-        faults=drawn_table(faults, ("service_ns", "outcome", "jitter_ppm")),
-        tokens=drawn_table(tokens, ("input", "output", "first_token_ns")),
+        tried_ns=flat([one.service_ns for one in faults]),
+        tried=flat([one.outcome for one in faults], np.int8),
+        jitter_ppm=flat([one.jitter_ppm for one in faults]),
+        tokens_in=flat([one.input for one in tokens]),
+        tokens_out=flat([one.output for one in tokens]),
+        first_token_ns=flat([one.first_token_ns for one in tokens]),
         requests=np.empty((kernels.REQUEST_ROWS, requests), dtype=np.int64),
         flight=np.empty((requests, most_calls + len(providers), kernels.FLIGHT_SIZE), dtype=np.int32),
-        attempts=np.empty((kernels.ATTEMPT_ROWS, room), dtype=np.int64),
+        attempts=np.empty((kernels.ATTEMPT_ROWS, room + SPARE_ROOM), dtype=np.int64),
         slots=slot_table(given),
         users=np.full((kernels.USER_ROWS, sum(map(most_users, workloads))), kernels.AWAY),
         events=np.empty((kernels.EVENT_ROWS, SPARE_ROOM + most_calls), dtype=np.int64),
@@ -146,21 +154,11 @@ def initial_state(most_calls: int) -> IntArray:
     return state
 
 
-def flat(arrays: Sequence[npt.NDArray[Any]]) -> IntArray:
+def flat(arrays: Sequence[npt.NDArray[Any]], dtype: npt.DTypeLike = np.int64) -> npt.NDArray[Any]:
     """Return arrays one after another, as kernels take them; without a copy where there is just one."""
     if len(arrays) == 1:
-        return np.require(arrays[0], dtype=np.int64, requirements=["C", "W"]).reshape(-1)
-    return np.concatenate([array.reshape(-1) for array in arrays]).astype(np.int64)
-
-
-def drawn_table(drawn: Sequence[Faults] | Sequence[Tokens], names: Sequence[str]) -> IntArray:
-    """Return int64[names, all their elements]: arrays by these names, each one after another."""
-    sizes = [getattr(one, names[0]).size for one in drawn]
-    table = np.empty((len(names), sum(sizes)), dtype=np.int64)
-    for row, name in zip(table, names, strict=True):
-        for one, first, size in zip(drawn, starts(sizes), sizes, strict=False):
-            row[first : first + size] = getattr(one, name).reshape(-1)
-    return table
+        return np.require(arrays[0], dtype=dtype, requirements=["C", "W"]).reshape(-1)
+    return np.concatenate([np.empty(0, dtype), *(array.reshape(-1) for array in arrays)], dtype=dtype)
 
 
 def starts(sizes: Iterable[int]) -> list[int]:
@@ -364,10 +362,17 @@ def with_more_room(world: World) -> World:
     """Return the same world with twice the room in what is nearly full."""
     margin = world.state[kernels.MOST_CALLS] + kernels.MARGIN
     if world.state[kernels.EVENTS] + margin > world.events.shape[1]:
-        world = world._replace(events=np.hstack([world.events, np.empty_like(world.events)]))
+        world = world._replace(events=longer(world.events, world.state[kernels.EVENTS]))
     if world.state[kernels.MADE] + margin > world.attempts.shape[1]:
-        world = world._replace(attempts=np.hstack([world.attempts, np.empty_like(world.attempts)]))
+        world = world._replace(attempts=longer(world.attempts, world.state[kernels.MADE]))
     return world
+
+
+def longer(table: IntArray, used: int) -> IntArray:
+    """Return a table with twice as many columns, of which so many are used."""
+    twice = np.empty((len(table), 2 * table.shape[1]), dtype=np.int64)
+    twice[:, :used] = table[:, :used]
+    return twice
 
 
 # What comes out
@@ -402,7 +407,8 @@ def attempts_made(world: World) -> Attempts:
     call = made[kernels.NUMBER] * world.state[kernels.MOST_CALLS] + made[kernels.CALL]
     at_call = np.bincount(call)
     place = (np.cumsum(at_call) - at_call)[call] + made[kernels.ATTEMPT]
-    columns = {name: np.empty(len(place), dtype=np.int64) for name in ATTEMPT_COLUMNS}
-    for name, column in columns.items():
-        column[place] = made[ATTEMPT_COLUMNS[name]]
+    columns = {name: made[row] for name, row in ATTEMPT_COLUMNS.items()}
+    if (place[1:] < place[:-1]).any():  # they are put in order where they are: memory is what takes time
+        for column in columns.values():
+            column[place] = column.copy()
     return Attempts(**columns)

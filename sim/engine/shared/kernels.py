@@ -84,9 +84,10 @@ AWAY, THINKING, BUSY_USER, RETURNING = range(4)
     DISPATCHING,
     OVER,
     CONCLUDED,
+    TURN,
     EXHAUSTED,
     STATE_SIZE,
-) = range(14)
+) = range(15)
 
 # Columns of `World.workloads`.
 (
@@ -217,8 +218,6 @@ FREE_SINCE, FREE, TAKEN, READABLE_AT, NEXT_WRITE, SLOT_ROWS = range(6)
 USER_STATE, THINKS_AFTER, RETURNS, USER_ROWS = range(4)
 AT, KEY, WHO, EVENT_ROWS = range(4)
 TO = 1
-TOKENS_IN, TOKENS_OUT, FIRST_TOKEN = range(3)
-FAULT_SERVICE, FAULT_OUTCOME, JITTER = range(3)
 
 # Columns of `World.flight`, of a call and of a provider.
 BLOCKED_BY, BRANCH_STATE, ATTEMPTS, LIVE, OTHER, FLIGHT_SIZE = range(6)
@@ -253,9 +252,10 @@ class World(NamedTuple):
         [2, changes]: when (AT) a number of slots or users changes, and TO what.
     service_ns, join_ns, load_ns
         As drawn: by call, by request, and the arrivals or the think times by request.
-    faults, tokens
-        [3, attempts that can be]: FAULT_SERVICE (ns), FAULT_OUTCOME, JITTER (ppm), as drawn; and [3, calls
-        that can be]: TOKENS_IN, TOKENS_OUT, FIRST_TOKEN (ns).
+    tried_ns, tried, jitter_ppm
+        By attempt that can be, as drawn: how long it takes, how it ends (int8), and the pause after it.
+    tokens_in, tokens_out, first_token_ns
+        By call, as drawn.
     requests
         [REQUEST_ROWS, requests]; ANSWERED_LIST has the requests that were answered, in order, and ASKED_BY
         the users of a closed load's requests, in the order of `load_ns`.
@@ -286,8 +286,12 @@ class World(NamedTuple):
     service_ns: IntArray
     join_ns: IntArray
     load_ns: IntArray
-    faults: IntArray
-    tokens: IntArray
+    tried_ns: IntArray
+    tried: npt.NDArray[np.int8]
+    jitter_ppm: IntArray
+    tokens_in: IntArray
+    tokens_out: IntArray
+    first_token_ns: IntArray
     requests: IntArray
     flight: npt.NDArray[np.int32]
     attempts: IntArray
@@ -713,17 +717,19 @@ def decides(world: World, attempt: Int, outcome: Int) -> Bool:
 def conclude_next(world: World) -> None:
     """Take the next step of going on after what has ended at this instant: all answers, then all failures."""
     state = world.state
-    turn, at = state[CONCLUDED] // state[OVER], state[CONCLUDED] % state[OVER]
-    attempt = world.attempts[OVER_LIST, at]
-    if turn == 0:
+    attempt = world.attempts[OVER_LIST, state[CONCLUDED]]
+    if state[TURN] == 0:
         succeed(world, attempt)
-    elif turn == 1:
+    elif state[TURN] == 1:
         fail(world, attempt, AT_ONCE)
     else:
         follow_up(world, attempt)
     state[CONCLUDED] += 1
-    if state[CONCLUDED] == 3 * state[OVER]:
-        state[OVER] = state[CONCLUDED] = 0
+    if state[CONCLUDED] == state[OVER]:
+        state[CONCLUDED] = 0
+        state[TURN] += 1
+        if state[TURN] == 3:
+            state[OVER] = state[TURN] = 0
 
 
 @helper
@@ -777,7 +783,7 @@ def pause_ns(world: World, attempt: Int, retry_after_ns: Int) -> Int:
     least_ns = max(world.workloads[index, WORKLOAD_SIZE + world.attempts[ATTEMPT, attempt]], retry_after_ns)
     if world.attempts[CALL, attempt] >= world.workloads[index, BRANCHES]:
         return least_ns
-    jitter_ppm = world.faults[JITTER, fault_row(world, attempt)]
+    jitter_ppm = world.jitter_ppm[fault_row(world, attempt)]
     # In two parts, as the product may be beyond 64 bits.
     return least_ns + least_ns // PPM * jitter_ppm + least_ns % PPM * jitter_ppm // PPM
 
@@ -939,7 +945,7 @@ def service(world: World, attempt: Int) -> tuple[Int, Int]:
     if not one[HAS_FAULTS] or call >= one[BRANCHES]:
         return world.service_ns[one[DRAWS_FROM] + draw_row(world, attempt)], OK
     row = fault_row(world, attempt)
-    service_ns, outcome = world.faults[FAULT_SERVICE, row], world.faults[FAULT_OUTCOME, row]
+    service_ns, outcome = world.tried_ns[row], np.int64(world.tried[row])
     timeout_ns = world.calls[index, 1, call, TIMEOUT]
     if timeout_ns != NONE and (outcome == TIMED_OUT or service_ns > timeout_ns):
         return timeout_ns, TIMED_OUT
@@ -955,7 +961,7 @@ def first_token_ns(world: World, attempt: Int) -> Int:
         return np.int64(NEVER)
     if not one[HAS_TOKENS]:
         return np.int64(0)
-    drawn_ns = world.tokens[FIRST_TOKEN, one[TOKENS_FROM] + draw_row(world, attempt)]
+    drawn_ns = world.first_token_ns[one[TOKENS_FROM] + draw_row(world, attempt)]
     if outcome == OK:
         return min(drawn_ns, service_ns)
     return drawn_ns if drawn_ns <= service_ns else np.int64(NEVER)
@@ -1374,7 +1380,7 @@ def reserved_use(world: World, provider: Int, index: Int, attempt: Int, reads: B
     if not world.workloads[index, HAS_TOKENS]:
         return np.int64(0), np.int64(0)
     call = world.attempts[CALL, attempt]
-    sent = world.tokens[TOKENS_IN, world.workloads[index, TOKENS_FROM] + draw_row(world, attempt)]
+    sent = world.tokens_in[world.workloads[index, TOKENS_FROM] + draw_row(world, attempt)]
     if reads and not world.providers[provider, CACHED_TOKENS_COUNT]:
         sent = max(np.int64(0), sent - world.calls[index, 1, call, PREFIX])
     return sent, world.calls[index, 1, call, RESERVED_OUTPUT]
@@ -1420,7 +1426,7 @@ def settle_use(world: World, provider: Int, index: Int, attempt: Int) -> None:
     sent, received = reserved_use(world, provider, index, attempt, world.attempts[HIT, attempt] == 1)
     used = received
     if world.workloads[index, HAS_TOKENS]:
-        used = world.tokens[TOKENS_OUT, world.workloads[index, TOKENS_FROM] + draw_row(world, attempt)]
+        used = world.tokens_out[world.workloads[index, TOKENS_FROM] + draw_row(world, attempt)]
     for at in range(one[METERS_FROM], one[METERS_TO]):
         meter = world.meters[at]
         reserved = amount_of(meter[UNIT], sent, received)
@@ -1435,7 +1441,7 @@ def meter_wait_ns(meter: IntArray, amount: Int, now: Int) -> Int:
     turn(meter, now)
     if meter[IS_BUCKET]:
         missing = min(amount * meter[SCALE], meter[CAPACITY]) - meter[LEVEL]
-        return max(0, -(-missing // meter[PER_NS]))
+        return -(-missing // meter[PER_NS]) if missing > 0 else np.int64(0)
     if meter[LEVEL] == 0 or meter[LEVEL] + amount <= meter[CAPACITY]:
         return np.int64(0)
     return (meter[SINCE] + 1) * meter[SCALE] - now
@@ -1457,7 +1463,7 @@ def take_less(meter: IntArray, amount: Int, taken_ns: Int, now: Int) -> None:
     turn(meter, now)
     if meter[IS_BUCKET]:
         meter[LEVEL] = min(meter[CAPACITY], meter[LEVEL] + amount * meter[SCALE])
-    elif taken_ns // meter[SCALE] == meter[SINCE]:
+    elif taken_ns >= meter[SINCE] * meter[SCALE]:
         meter[LEVEL] -= amount
 
 
@@ -1466,12 +1472,14 @@ def turn(meter: IntArray, now: Int) -> None:
     """Refill a bucket, never beyond its capacity and 64 bits; or begin a window."""
     if meter[IS_BUCKET]:
         elapsed = now - meter[SINCE]
+        if elapsed == 0:
+            return
         if elapsed >= (meter[CAPACITY] - meter[LEVEL] + meter[PER_NS] - 1) // meter[PER_NS]:
             meter[LEVEL] = meter[CAPACITY]
         else:
             meter[LEVEL] += meter[PER_NS] * elapsed
         meter[SINCE] = now
-    elif now // meter[SCALE] != meter[SINCE]:
+    elif now - meter[SINCE] * meter[SCALE] >= meter[SCALE]:
         meter[SINCE] = now // meter[SCALE]
         meter[LEVEL] = 0
 
