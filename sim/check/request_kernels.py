@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.check.kernels import Graph, critical_path, span
-from sim.contract import run as interface
+from sim.contract import output as interface
 from sim.contract.output import DEGRADED, NO_SLOT, SUCCEEDED
 from sim.contract.run import PPM
 from sim.engine.native import helper, kernel, refer
