@@ -121,10 +121,9 @@ def bar(load: float) -> str:
 def step_lines(one: Constraint, several: bool) -> Iterator[str]:
     """Yield the load on each of a constraint's capacities; the last one stays."""
     for step in one.steps:
-        load = one.offered / step.capacity if step.capacity else math.inf
         last = "the last step, " if step is one.steps[-1] else ""
         at = f"{named(one, several)} from {step.from_s:g} s"
-        yield f"{at}: {last}{step.capacity:g}, loaded to {percent(load)}"
+        yield f"{at}: {last}{step.capacity:g}, loaded to {percent(one.load_on(step))}"
 
 
 def buying(one: Constraint, several: bool, target_load: float) -> str:

@@ -68,10 +68,9 @@ class Constraint:
         """The part of `offered` that comes whether or not others have their answers."""
         return self.offered - self.from_users
 
-    @property
-    def last_step_load(self) -> float | None:
-        """The load on the last of several capacities; None where it does not change."""
-        return ratio(self.offered, self.steps[-1].capacity) if self.steps else None
+    def load_on(self, step: CapacityStep) -> float:
+        """Return the load on one of several capacities."""
+        return ratio(self.offered, step.capacity)
 
     def is_reached(self, share: float = 1.0) -> bool:
         """Return whether so large a share of the capacity is asked for."""

@@ -170,7 +170,7 @@ def constraint_summary(one: Constraint, target_load: float) -> dict[str, Any]:
                 "from_s": step.from_s,
                 "to_s": _finite(step.to_s),
                 "capacity": step.capacity,
-                "load": _finite(one.offered / step.capacity if step.capacity else float("inf")),
+                "load": _finite(one.load_on(step)),
             }
             for step in one.steps
         ],

@@ -70,8 +70,7 @@ def test_capacities_are_averaged_by_how_long_they_last() -> None:
     steps = averaged([(0, 40), (60, 16)], 0, 100)
     assert steps == (CapacityStep(0, 60, 40), CapacityStep(60, 100, 16))
     assert mean_capacity(steps) == 0.6 * 40 + 0.4 * 16
-    assert of("slots", 20, 30.4, steps=steps).last_step_load == 1.25
-    assert of("slots", 20, 30.4).last_step_load is None
+    assert of("slots", 20, 30.4, steps=steps).load_on(steps[-1]) == 1.25
 
 
 @pytest.mark.parametrize(

@@ -227,12 +227,12 @@ def test_slots_that_change_count_by_how_long_they_last_and_the_last_step_is_told
     slots = bound(found)
     assert slots.capacity == pytest.approx(0.6 * 40 + 0.4 * 16)
     assert slots.load == pytest.approx(20 / 30.4)
-    assert slots.last_step_load == 1.25
+    assert slots.load_on(slots.steps[-1]) == 1.25
     up = only(
         scenario(open_load(15, 1500), concurrency=10, concurrency_steps=[{"at_s": 10, "concurrency": 20}])
     )
     assert bound(up).load == pytest.approx(15 / 19)
-    assert bound(up).last_step_load == 0.75
+    assert bound(up).load_on(bound(up).steps[-1]) == 0.75
     assert up.overloaded == ()
 
 
