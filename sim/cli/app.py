@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from sim.cli.arithmetic import decide, gains
+from sim.cli.capacity import capacity
 from sim.cli.files import schema, validate
 from sim.cli.holding import folders_let_go
 from sim.cli.levelling import flip
@@ -78,6 +79,7 @@ for command in (
     compare,
     decide,
     gains,
+    capacity,
     flip,
     size,
     sensitivity,

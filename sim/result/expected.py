@@ -8,13 +8,13 @@ from typing import Literal
 import numpy as np
 
 from sim.contract.figure import MEAN_LATENCY, MEAN_WAIT
-from sim.contract.plan import PARALLEL, SERIAL
-from sim.plan.schedule import schedule_plan
+from sim.contract.plan import FIXED_PLANS, PARALLEL, SERIAL
+from sim.result.demand import Way, request_in
 from sim.scenario import Scenario
 from sim.scenario.distribution import Exponential
 from sim.scenario.load import OpenLoad
 from sim.scenario.model import PlanChoice
-from sim.statistics.bounds import latency_bound_of_active, open_latency_bound
+from sim.statistics.bounds import latency_bound_of_active
 from sim.statistics.theory import allen_cunneen_wait, mmc_wait
 
 Kind = Literal["at least", "exactly", "about"]
@@ -36,12 +36,11 @@ def alone_ms(scenario: Scenario, plan: PlanChoice) -> float:
     The mean of the longest branch is no less than the longest mean, and all work takes its time on the slots
     that the request may hold. An adaptive request may be either kind.
     """
-    serial_ms = sum(scenario.branch_means_ms)
-    slots = scenario.provider.concurrency
-    critical_ms = schedule_plan(scenario.parallel_plan(slots)).ideal_ms - scenario.join_mean_ms
-    degree = min(slots, plan.max_degree or slots)
-    parallel_ms = open_latency_bound(critical_ms, serial_ms, degree, scenario.join_mean_ms)
-    return {SERIAL: serial_ms, PARALLEL: parallel_ms}.get(plan.plan, min(serial_ms, parallel_ms))
+    unloaded_ms = {
+        name: request_in(scenario, Way(name == PARALLEL, max_degree=plan.max_degree)).unloaded_ms
+        for name in FIXED_PLANS
+    }
+    return unloaded_ms.get(plan.plan, min(unloaded_ms.values()))
 
 
 def expected(

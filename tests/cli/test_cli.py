@@ -440,6 +440,15 @@ def test_version() -> None:
         ("compare", ("compare", OFF_PEAK, PEAK, *SHORT)),
         ("decide", ("decide", PEAK)),
         ("gains", ("gains", PEAK)),
+        (
+            "capacity",
+            (
+                "capacity",
+                "scenarios/day.yaml",
+                "--set",
+                "provider.concurrency_steps=[{at_s: 9, concurrency: 8}]",
+            ),
+        ),
         ("flip", ("flip", PEAK, "--active", "1", "--allocation", "fifo", "--workers", "1")),
         ("verify", ("verify", PEAK, *SHORT)),
         ("validate", ("validate", PEAK)),

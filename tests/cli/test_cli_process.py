@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -29,9 +29,10 @@ def slotsim(*words: str, **environment: str) -> subprocess.CompletedProcess[byte
         (("--help",), (*SLOW_TO_IMPORT, "pydantic")),
         (("--version",), (*SLOW_TO_IMPORT, "pydantic")),
         (("run", "--help"), SLOW_TO_IMPORT),
+        (("capacity", "scenarios/limits.yaml"), [name for name in SLOW_TO_IMPORT if name != "numpy"]),
     ],
 )
-def test_help_imports_nothing_slow(words: tuple[str, ...], slow: tuple[str, ...]) -> None:
+def test_help_and_arithmetic_import_nothing_slow(words: tuple[str, ...], slow: Sequence[str]) -> None:
     code = (
         "import sys\nfrom sim.cli import app\n"
         f"try:\n    app({list(words)!r}, prog_name='slotsim')\n"
@@ -46,10 +47,26 @@ def test_help_imports_nothing_slow(words: tuple[str, ...], slow: tuple[str, ...]
 def test_help_names_every_command_in_a_whole_sentence() -> None:
     commands = slotsim("--help").stdout.decode().split("Commands:\n")[1].splitlines()
     assert [line.split()[0] for line in commands] == [
-        "run", "compare", "decide", "gains", "flip", "size", "sensitivity", "policy", "sweep", "map",
-        "report", "verify", "validate", "schema",
+        "run", "compare", "decide", "gains", "capacity", "flip", "size", "sensitivity", "policy", "sweep",
+        "map", "report", "verify", "validate", "schema",
     ]  # fmt: skip
     assert all(line.endswith(".") and not line.endswith("...") for line in commands)
+
+
+def processor_s(*words: str) -> float:
+    """Return the processor time of a command, seconds."""
+    before = os.times()
+    assert slotsim(*words).returncode == 0
+    after = os.times()
+    return after.children_user + after.children_system - before.children_user - before.children_system
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", sorted(path.name for path in (ROOT / "scenarios").glob("*.yaml")))
+def test_capacity_takes_half_a_second_more_than_the_version(name: str) -> None:
+    """On a machine that others use as well the least of some runs counts."""
+    more_s = [processor_s("capacity", f"scenarios/{name}") - processor_s("--version") for _ in range(5)]
+    assert min(more_s) <= 0.5
 
 
 def test_a_whole_report_with_its_figures(tmp_path: Path) -> None:
