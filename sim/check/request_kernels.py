@@ -212,7 +212,8 @@ def drawn(tables: Tables, rules: Rules, number: Int, row: Int) -> tuple[Int, Int
 def holds_call(tables: Tables, rules: Rules, number: Int, first: Int, last: Int) -> Bool:
     """Note what became of a call; return whether its attempts were needed and due, and none is missing."""
     settings, scratch, call = rules.settings, rules.scratch, tables.call[first]
-    given_up, ended_ns = True, np.int64(0)
+    given_up: Bool = True
+    ended_ns = np.int64(0)
     scratch[MADE, call] = tables.ready_ns[first]
     for row in range(first, last):
         if tables.ready_ns[row] > settled_ns(tables, rules, number, call):
@@ -361,7 +362,8 @@ def joins_when_due(tables: Tables, rules: Rules, number: Int, first: Int, last: 
     settings, scratch, branches = rules.settings, rules.scratch, rules.settings[BRANCHES]
     started_ns, completion_ns = tables.join_start_ns[number], tables.completion_ns[number]
     delivered, parallel = tables.ended[number] <= DEGRADED, tables.parallel[number]
-    done, is_whole, last_ns = np.int64(0), True, np.int64(0)
+    done, is_whole = np.int64(0), True
+    last_ns: Int = np.int64(0)
     for row in range(first, last):
         if tables.call[row] < branches:
             last_ns = max(last_ns, tables.finish_ns[row])
@@ -459,11 +461,12 @@ def set_due(tables: Tables, rules: Rules, graph: Graph, number: Int, first: Int,
 @helper
 def warmed_ns(tables: Tables, rules: Rules, number: Int, first: Int, last: Int) -> Int:
     """Return the first token of an attempt at the leading call."""
-    settings, warm_ns = rules.settings, np.int64(NEVER)
+    settings = rules.settings
+    warm_ns: Int = np.int64(NEVER)
     for row in range(first, last):
         if tables.call[row] == settings[LEADER] and tables.slot[row] != NO_SLOT:
             lasts_ns, ends = drawn(tables, rules, number, row)
-            after_ns = np.int64(0)
+            after_ns: Int = np.int64(0)
             if settings[HAS_TOKENS]:
                 after_ns = rules.first_token_ns[tables.position[number] * settings[CALLS] + settings[LEADER]]
             if ends == OK:
@@ -479,7 +482,8 @@ def fails_when_hopeless(tables: Tables, rules: Rules, number: Int, is_unsure: Bo
     """Return whether a request failed when so much was lost that its join could never be, and only then."""
     settings, lost_ns, branches = rules.settings, rules.scratch[LOST], rules.settings[BRANCHES]
     completion_ns, started_ns = tables.completion_ns[number], tables.join_start_ns[number]
-    ends_ns, all_lost_ns, loses_now = np.int64(NEVER), np.int64(0), False
+    ends_ns: Int = np.int64(NEVER)
+    all_lost_ns, loses_now = np.int64(0), False
     for call in range(settings[CALLS]):
         loses_now = loses_now or lost_ns[call] == completion_ns
         if call < branches:
@@ -558,7 +562,8 @@ def count_exact(
         for attempt in range(first, row):
             waited = waited or tables.start_ns[attempt] > tables.ready_ns[attempt]
             work_ns += rules.service_ns[at + tables.call[attempt]]
-        exact, expected_ns = not waited, work_ns
+        exact: Bool = not waited
+        expected_ns: Int = work_ns
         if tables.parallel[number]:
             exact = least_cap == greatest_cap
             if exact and waited:
@@ -573,7 +578,7 @@ def count_exact(
         if latency_ns < expected_ns or (exact and latency_ns != expected_ns):
             return -1 - number
         exact_ones += exact
-    return exact_ones
+    return int(exact_ones)
 
 
 @helper

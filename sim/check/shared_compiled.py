@@ -9,6 +9,7 @@ from math import gcd
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from sim.check import shared_kernels as kernels
 from sim.check.first_tokens import first_tokens_ns
@@ -113,10 +114,11 @@ def fits(given: RunInput) -> bool:
 def walk_of(given: RunInput, out: RunOutput, provider: int) -> Walk:
     """Return everything that the kernel works on, at the start of a run."""
     rules, attempts = given.providers[provider], attempts_at(given, out, provider)
-    by_ready = np.argsort(attempts.ready_ns, kind="stable")
+    by_ready, by_start = order_of(attempts.ready_ns), order_of(attempts.start_ns)
     rank = np.empty_like(by_ready)
-    rank[by_ready] = np.arange(len(by_ready))
-    got_slot = np.flatnonzero(attempts.slot != NO_SLOT)
+    rank[by_ready] = np.arange(len(by_ready), dtype=np.int32)
+    if (attempts.slot == NO_SLOT).any():
+        by_start = by_start[attempts.slot[by_start] != NO_SLOT]
     levels = held_levels(given, rules, attempts)
     height_from = tree_heights(len(rank))
     slots = rules.most_slots
@@ -138,7 +140,7 @@ def walk_of(given: RunInput, out: RunOutput, provider: int) -> Walk:
         position=plain(out.position),
         arrival_ns=plain(out.arrival_ns),
         completion_ns=plain(out.completion_ns),
-        by_completion=np.argsort(out.completion_ns, kind="stable"),
+        by_completion=order_of(out.completion_ns),
         seen_ns=np.full(caps, kernels.NONE, dtype=np.int64),
         number=plain(attempts.number),
         call=plain(attempts.call),
@@ -150,8 +152,8 @@ def walk_of(given: RunInput, out: RunOutput, provider: int) -> Walk:
         hit=plain(attempts.hit),
         by_ready=by_ready,
         rank=rank,
-        by_start=got_slot[np.argsort(attempts.start_ns[got_slot], kind="stable")],
-        by_finish=np.argsort(attempts.finish_ns, kind="stable"),
+        by_start=by_start,
+        by_finish=order_of(attempts.finish_ns),
         tokens_in=tokens_in,
         tokens_out=tokens_out,
         writes=cache_writes(given, out, rules, attempts),
@@ -162,6 +164,11 @@ def walk_of(given: RunInput, out: RunOutput, provider: int) -> Walk:
         bits=np.zeros((len(given.workloads) * levels, height_from[-1]), dtype=np.int64),
         height_from=height_from[:-1],
     )
+
+
+def order_of(times_ns: IntArray) -> npt.NDArray[np.int32]:
+    """Return the order of times, equal ones as they stand."""
+    return np.argsort(times_ns, kind="stable").astype(np.int32)
 
 
 def plain(values: IntArray) -> IntArray:
@@ -202,6 +209,7 @@ def tree_heights(ranks: int) -> IntArray:
 def initial_state(rules: ProviderInput, levels: int) -> IntArray:
     state = np.zeros(kernels.STATE_SIZE, dtype=np.int64)
     state[kernels.LEVELS] = levels
+    state[kernels.REFUSED] = kernels.NOBODY
     state[kernels.FEWEST_FIRST] = rules.allocation.fewest_first
     state[kernels.SHARES] = rules.allocation.caps
     state[kernels.LENDS] = rules.lends

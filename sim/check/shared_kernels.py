@@ -65,10 +65,12 @@ NOT_STARTED, OTHER_SLOT, NOT_DUE, TAKEN_SLOT, OTHER_HIT, ADMITTED = np.arange(2,
     CACHED_TOKENS_COUNT,
     GRANTS,
     DUE,
+    REFUSED,
+    REFUSED_UNTIL,
     BROKEN,
     BROKEN_AT,
     STATE_SIZE,
-) = range(30)
+) = range(32)
 
 # Columns of `Walk.workloads`. HERE is how many of the slots it holds.
 (
@@ -112,15 +114,15 @@ class Walk(NamedTuple):
         [2, steps] and [n]: when (AT) the provider has how many slots (TO), and when any of them turned
         somebody away, ascending.
     workload, position, arrival_ns, completion_ns, by_completion
-        [requests], by their number, which is in order of arrival; and their order by completion.
+        [requests], by their number, which is in order of arrival; and their order by completion (int32).
     seen_ns
         [workloads, calls + 1]: when a dispatch that somebody waited for last had each cap (at most as many
         as calls); no rows where the cap is always the same.
     number, call, ready_ns, start_ns, finish_ns, slot, outcome, hit
         [rows], as in `Attempts`.
     by_ready, rank, by_start, by_finish
-        [rows]: rows in the order of the queue, and back; in the order of their starts, those that never got
-        a slot left out; in the order of their ends.
+        int32[rows]: rows in the order of the queue, and back; in the order of their starts, those that
+        never got a slot left out; in the order of their ends.
     tokens_in, tokens_out
         As drawn, each workload's from its TOKENS_FROM, by position and call; nothing where nobody looks.
     writes
@@ -148,7 +150,7 @@ class Walk(NamedTuple):
     position: IntArray
     arrival_ns: IntArray
     completion_ns: IntArray
-    by_completion: IntArray
+    by_completion: npt.NDArray[np.int32]
     seen_ns: IntArray
     number: IntArray
     call: IntArray
@@ -158,10 +160,10 @@ class Walk(NamedTuple):
     slot: IntArray
     outcome: IntArray
     hit: IntArray
-    by_ready: IntArray
-    rank: IntArray
-    by_start: IntArray
-    by_finish: IntArray
+    by_ready: npt.NDArray[np.int32]
+    rank: npt.NDArray[np.int32]
+    by_start: npt.NDArray[np.int32]
+    by_finish: npt.NDArray[np.int32]
     tokens_in: IntArray
     tokens_out: IntArray
     writes: IntArray
@@ -249,14 +251,14 @@ def begin_instant(walk: Walk) -> None:
     if len(walk.granted):
         sort_by_grant(walk, state[ENDED_FROM], state[ENDED])
     for at in range(state[ENDED_FROM], state[ENDED]):
-        row = walk.by_finish[at]
+        row = np.int64(walk.by_finish[at])
         if walk.slot[row] != NO_SLOT and walk.start_ns[row] < now:
             finish(walk, row)
     while state[READIED] < len(walk.by_ready) and walk.ready_ns[walk.by_ready[state[READIED]]] == now:
-        wait(walk, walk.by_ready[state[READIED]])
+        wait(walk, np.int64(walk.by_ready[state[READIED]]))
         state[READIED] += 1
     for at in range(state[ENDED_FROM], state[ENDED]):
-        row = walk.by_finish[at]
+        row = np.int64(walk.by_finish[at])
         if walk.slot[row] == NO_SLOT and walk.outcome[row] != REJECTED:
             leave_queue(walk, row)
     if state[STEPPED] < walk.steps.shape[1] and walk.steps[AT, state[STEPPED]] == now:
@@ -272,9 +274,9 @@ def sort_by_grant(walk: Walk, first: Int, last: Int) -> None:
         gap = 3 * gap + 1
     while gap:
         for place in range(first + gap, last):
-            row, at = rows[place], place
+            row, at = np.int64(rows[place]), place
             key = ends_after(walk, row)
-            while at >= first + gap and ends_after(walk, rows[at - gap]) > key:
+            while at >= first + gap and ends_after(walk, np.int64(rows[at - gap])) > key:
                 rows[at] = rows[at - gap]
                 at -= gap
             rows[at] = row
@@ -291,10 +293,11 @@ def ends_after(walk: Walk, row: Int) -> Int:
 def take_unsettled(walk: Walk) -> None:
     """Take the grants of an instant with a rejection as they are: first those that end within it."""
     state = walk.state
+    state[REFUSED] = NOBODY
     if state[HAS_CACHE] and state[CACHE_CAPACITY] != NONE and len(walk.workloads) > 1:
         state[TAKES_CACHE_RECORDS] = 1
     for at in range(state[ENDED_FROM], state[ENDED]):
-        row = walk.by_finish[at]
+        row = np.int64(walk.by_finish[at])
         if walk.slot[row] == NO_SLOT and walk.outcome[row] == REJECTED:
             leave_queue(walk, row)
             count_rejection(walk)
@@ -302,7 +305,7 @@ def take_unsettled(walk: Walk) -> None:
     find_started(walk)
     for lasts in range(2):
         for at in range(first, state[STARTED]):
-            row = walk.by_start[at]
+            row = np.int64(walk.by_start[at])
             if (walk.finish_ns[row] > state[NOW]) != lasts:
                 continue
             if lasts and not walk.slots[IS_FREE, walk.slot[row]]:
@@ -330,7 +333,7 @@ def dispatch(walk: Walk) -> None:
             grant(walk, row)
             left -= 1
     if left:
-        fault(walk, NOT_DUE, walk.by_start[state[STARTED] - 1])
+        fault(walk, NOT_DUE, np.int64(walk.by_start[state[STARTED] - 1]))
 
 
 @helper
@@ -341,9 +344,13 @@ def look_between(walk: Walk, next_ns: Int) -> None:
     if nothing_free or state[WAITING] == 0 or state[BROKEN] != FINE or walk.meters.shape[0] == 0:
         return
     row = state[DUE]  # and was not admitted
+    if row == state[REFUSED] and next_ns <= state[REFUSED_UNTIL]:
+        return
     while row != NOBODY:
         after_ns = min(admitted_after_ns(walk, row), readable_after_ns(walk, row))
         if state[NOW] + after_ns >= next_ns:
+            if not state[TAKES_CACHE_RECORDS]:
+                state[REFUSED], state[REFUSED_UNTIL] = row, state[NOW] + after_ns
             break
         state[NOW] += after_ns
         if admits(walk, row):
@@ -432,7 +439,7 @@ def due(walk: Walk) -> Int:
             same = best != NOBODY and group == best_group
             if not same or fewest < best_held or (fewest == best_held and rank < best):
                 best, best_group, best_held = rank, group, fewest
-    return best if best == NOBODY else walk.by_ready[best]
+    return best if best == NOBODY else np.int64(walk.by_ready[best])
 
 
 @part
@@ -495,7 +502,7 @@ def wait(walk: Walk, row: Int) -> None:
     walk.next_waiting[row] = NOBODY
     if walk.requests[FIRST_WAITING, number] == NOBODY:
         walk.requests[FIRST_WAITING, number] = row
-        set_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
+        set_bit(walk.bits, walk.height_from, tree_of(walk, number), np.int64(walk.rank[row]))
     else:
         walk.next_waiting[walk.requests[LAST_WAITING, number]] = row
     walk.requests[LAST_WAITING, number] = row
@@ -509,9 +516,9 @@ def leave_queue(walk: Walk, row: Int) -> None:
     at = walk.requests[FIRST_WAITING, number]
     if at == row:
         walk.requests[FIRST_WAITING, number] = after
-        clear_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[row])
+        clear_bit(walk.bits, walk.height_from, tree_of(walk, number), np.int64(walk.rank[row]))
         if after != NOBODY:
-            set_bit(walk.bits, walk.height_from, tree_of(walk, number), walk.rank[after])
+            set_bit(walk.bits, walk.height_from, tree_of(walk, number), np.int64(walk.rank[after]))
     else:
         while walk.next_waiting[at] != row:
             at = walk.next_waiting[at]
@@ -538,8 +545,8 @@ def hold(walk: Walk, number: Int, change: Int) -> None:
     walk.state[BUSY] += change
     row = walk.requests[FIRST_WAITING, number]
     if after != before and row != NOBODY:
-        clear_bit(walk.bits, walk.height_from, before, walk.rank[row])
-        set_bit(walk.bits, walk.height_from, after, walk.rank[row])
+        clear_bit(walk.bits, walk.height_from, before, np.int64(walk.rank[row]))
+        set_bit(walk.bits, walk.height_from, after, np.int64(walk.rank[row]))
 
 
 @helper
@@ -659,6 +666,8 @@ def amount(walk: Walk, at: Int, row: Int, reads: Bool, received: Int) -> Int:
 @helper
 def admits(walk: Walk, row: Int) -> Bool:
     """Return whether every limit admits an attempt now."""
+    if row == walk.state[REFUSED] and walk.state[NOW] < walk.state[REFUSED_UNTIL]:
+        return False
     reads = would_read(walk, row)
     for at in range(walk.meters.shape[0]):
         meter, wanted = walk.meters[at], amount(walk, at, row, reads, reserved_output(walk, row))
@@ -675,6 +684,7 @@ def admits(walk: Walk, row: Int) -> Bool:
 def take(walk: Walk, at: Int, taken: Int) -> None:
     """Admit an amount at a meter."""
     meter = walk.meters[at]
+    walk.state[REFUSED] = NOBODY
     refill(meter, walk.state[NOW])
     if meter[IS_BUCKET]:
         meter[LEVEL] -= taken * meter[SCALE]
@@ -688,6 +698,7 @@ def take(walk: Walk, at: Int, taken: Int) -> None:
 def settle(walk: Walk, at: Int, row: Int) -> None:
     """Give back to a meter what an attempt reserved and did not use; take what it used beyond that."""
     meter, received = walk.meters[at], np.int64(0)
+    walk.state[REFUSED] = NOBODY
     if walk.workloads[walk.workload[walk.number[row]], HAS_TOKENS]:
         received = walk.tokens_out[token_row(walk, row)]
     hit = walk.hit[row] == 1

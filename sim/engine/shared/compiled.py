@@ -275,7 +275,7 @@ def provider_table(given: RunInput) -> IntArray:
         row[kernels.CACHED_TOKENS_COUNT] = one.limits.cached_tokens_count
         row[kernels.CACHE_TTL] = one.cache.ttl_ns if one.cache else kernels.NONE
         row[kernels.CACHE_CAPACITY] = stated(one.cache.capacity) if one.cache else kernels.NONE
-        row[kernels.WAKES_AT] = kernels.NONE
+        row[kernels.WAKES_AT] = row[kernels.REFUSED] = kernels.NONE
     return table
 
 

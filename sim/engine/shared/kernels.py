@@ -173,9 +173,10 @@ AWAY, THINKING, BUSY_USER, RETURNING = range(4)
     ALL_ACTIVE_WEIGHT,
     DISPATCH_IS_DUE,
     WAKES_AT,
+    REFUSED,
     OUTSTANDING,
     PROVIDER_SIZE,
-) = range(28)
+) = range(29)
 
 # Columns of `World.shares`: what a provider knows of a workload.
 (
@@ -316,11 +317,12 @@ def advance(arrays: World, steps: int) -> int:
         elif state[BEGUN] < state[NUMBERED]:
             begin(world, state[BEGUN])
             state[BEGUN] += 1
-        elif state[OVER] and due > COMPLETIONS:
-            conclude_next(world)
-        elif state[COMPLETED] < state[ANSWERED] and due > COMPLETIONS:
-            complete(world, state[COMPLETED])
-            state[COMPLETED] += 1
+        elif due > COMPLETIONS and (state[OVER] or state[COMPLETED] < state[ANSWERED]):
+            while state[OVER] and not lacks_room(world):
+                conclude_next(world)
+            while not state[OVER] and state[COMPLETED] < state[ANSWERED] and not lacks_room(world):
+                complete(world, state[COMPLETED])
+                state[COMPLETED] += 1
         elif due < NOTHING_DUE:
             happen(world)
         else:
@@ -996,7 +998,7 @@ def dispatch(world: World, provider: Int) -> None:
         if lacks_room(world):
             return  # and go on here when there is
         attempt = pick(world, provider)
-        if attempt == NOBODY:
+        if attempt == NOBODY or (attempt == one[REFUSED] and world.state[NOW] < one[WAKES_AT]):
             break
         index = world.requests[WORKLOAD, world.attempts[NUMBER, attempt]]
         reads = would_read(world, provider, index, world.attempts[CALL, attempt])
@@ -1009,6 +1011,7 @@ def dispatch(world: World, provider: Int) -> None:
         else:
             # The first in line waits for the limit, and nobody overtakes it.
             wait_ns = min(wait_ns, needs_less_after_ns(world, provider, index, attempt))
+            one[REFUSED] = attempt
             if one[WAKES_AT] != world.state[NOW] + wait_ns:
                 one[WAKES_AT] = world.state[NOW] + wait_ns
                 plan_event(world, wait_ns, LIMIT_ADMITS, provider)
@@ -1411,6 +1414,7 @@ def limit_wait_ns(world: World, provider: Int, sent: Int, received: Int) -> Int:
 def admit(world: World, provider: Int, sent: Int, received: Int) -> None:
     """Reserve what a call may use."""
     one = world.providers[provider]
+    one[REFUSED] = NOBODY
     for index in range(one[METERS_FROM], one[METERS_TO]):
         amount = amount_of(world.meters[index, UNIT], sent, received)
         take(world.meters[index], amount, world.state[NOW])
@@ -1423,6 +1427,7 @@ def settle_use(world: World, provider: Int, index: Int, attempt: Int) -> None:
     one = world.providers[provider]
     if one[METERS_FROM] == one[METERS_TO]:
         return
+    one[REFUSED] = NOBODY
     sent, received = reserved_use(world, provider, index, attempt, world.attempts[HIT, attempt] == 1)
     used = received
     if world.workloads[index, HAS_TOKENS]:
