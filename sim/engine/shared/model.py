@@ -9,14 +9,13 @@ import simpy
 from sim.contract.load import OpenArrivals, Progress
 from sim.contract.output import Attempts, RunOutput
 from sim.contract.run import RunInput
-from sim.engine.clock import SETTLED, Clock, Moment
+from sim.engine.clock import SETTLED, Clock, Moment, Tally
 from sim.engine.shared.calls import Call, Request
 from sim.engine.shared.fork_join import ForkJoin
 from sim.engine.shared.provider import Provider
 from sim.engine.shared.workload import Workload
 from sim.engine.source import ClosedSource, OpenSource
 
-PROGRESS_EVERY = 1_000
 ATTEMPT_COLUMNS = (
     "number", "call", "attempt", "ready_ns", "start_ns", "finish_ns", "slot", "outcome", "hit",
 )  # fmt: skip
@@ -30,7 +29,7 @@ class SharedModel:
 
     def __init__(self, given: RunInput, progress: Progress | None = None) -> None:
         self.given = given
-        self.progress = progress
+        self.tally = Tally(progress)
         self.env = Clock()
         self.workloads = [
             Workload(index, one, len(given.providers)) for index, one in enumerate(given.workloads)
@@ -45,7 +44,6 @@ class SharedModel:
         self.arrived: list[tuple[int, int, int]] = []
         self.requests: list[list[int]] = []
         self.attempts: list[list[int]] = [[] for _ in ATTEMPT_COLUMNS]
-        self.completed = 0
 
     def make_source(self, workload: Workload) -> OpenSource | ClosedSource:
         """Return what issues the requests of a workload."""
@@ -106,7 +104,7 @@ class SharedModel:
         row = self.requests[request.number]
         row[3:] = [request.parallel, row[4], self.env.now, outcome, request.join_start_ns]
         self.sources[request.workload.index].completed(request.position, request.user)
-        self.report_progress()
+        self.tally.count()
 
     def count_active(self, request: Request, change: int) -> None:
         """Change the number of active requests of a workload, at every provider that it calls."""
@@ -135,12 +133,6 @@ class SharedModel:
         row = (call.request.number, call.index, call.attempt, call.key[0], start_ns, now_ns, call.slot)
         for column, value in zip(self.attempts, (*row, outcome, call.hit), strict=True):
             column.append(value)
-
-    def report_progress(self) -> None:
-        """Say now and then how many requests have completed."""
-        self.completed += 1
-        if self.progress is not None and self.completed % PROGRESS_EVERY == 0:
-            self.progress(self.completed)
 
 
 def run_shared(given: RunInput, progress: Progress | None = None) -> RunOutput:
