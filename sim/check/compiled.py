@@ -1,7 +1,6 @@
-"""All checks of a large run but the isolated replay, compiled: one pass over the tables in little memory.
+"""All checks of a long plain run but the isolated replay, compiled: one pass over its tables, in little memory.
 
-The checks to read are the others in this folder. This one only says whether a run passes, and how; it
-never tells a fault's story. Importing it imports numba.
+It returns pass or fail; the readable checks explain a fault. Importing it imports numba.
 """
 
 from itertools import pairwise

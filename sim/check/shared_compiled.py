@@ -1,7 +1,6 @@
-"""The checks of a large run on shared providers, compiled: a pass over its requests, a walk at each provider.
+"""The checks of a long run on shared providers, compiled: a pass over its requests, a walk at each provider.
 
-The checks to read are in `sim.check.run`. These only say whether a run passes, and how; they never tell a
-fault's story. They need numba to be there.
+They return pass or fail; the readable checks of `sim.check.run` explain a fault. They need numba to be there.
 """
 
 from collections.abc import Iterator
