@@ -1,4 +1,4 @@
-"""All checks of a long plain run but the isolated replay, compiled: one pass over its tables, in little memory.
+"""All checks of a long plain run but the isolated replay, compiled: one pass over its tables.
 
 It returns pass or fail; the readable checks explain a fault. Importing it imports numba.
 """
