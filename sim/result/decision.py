@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.figure import COST_PER_SUCCESS, MEAN_LATENCY, PREFIX_REUSE
+from sim.contract.figure import COST_PER_SUCCESS, MEAN_DELIVERED_LATENCY, PREFIX_REUSE
 from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import is_deterministic
 from sim.draws.run_input import evaluate
@@ -86,8 +86,8 @@ def judged(scenario: Scenario, serial: Values, other: Values) -> MeasuredDecisio
     reuse = other.get(PREFIX_REUSE)
     return measured_decision(
         scenario,
-        serial[MEAN_LATENCY],
-        other[MEAN_LATENCY],
+        serial[MEAN_DELIVERED_LATENCY],
+        other[MEAN_DELIVERED_LATENCY],
         float(np.maximum(0.0, extra_micros)),  # not a number where it is unknown
         is_deterministic(scenario),
         prefix_reuse_ratio=mean(reuse) if reuse else None,
