@@ -37,8 +37,6 @@ class Figure:
         Its heading in a wide table, without unit, where that is shorter.
     listed
         Whether the table of a run on the terminal has it.
-    of_requests
-        Whether it is the share of requests of which something is true: a proportion, with its interval.
     """
 
     name: str
@@ -50,7 +48,6 @@ class Figure:
     usual: float | str | None = None
     column: str | None = None
     listed: bool = True
-    of_requests: bool = False
 
     @property
     def words(self) -> str:
@@ -66,6 +63,11 @@ class Figure:
     def column_title(self) -> str:
         """The same in a wide table."""
         return _with_unit(self.column, self.unit) if self.column else self.title
+
+    @property
+    def of_requests(self) -> bool:
+        """Whether it is the share of issued requests of which something is true: a proportion."""
+        return self.name in OUTCOME_SHARES or self.name.startswith(WITHIN)
 
     @property
     def scale(self) -> int:
@@ -122,11 +124,6 @@ def _times(
         yield Figure(name, words, "ms", "time", "lower", slo, same_as, column, is_listed)
 
 
-def _outcome(name: str) -> Figure:
-    words = name.removesuffix("_share").replace("_", " ")
-    return Figure(name, words, "%", "share", "lower", "any", 0, of_requests=True)
-
-
 FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
@@ -147,8 +144,11 @@ FIGURES: Mapping[str, Figure] = {
             "any",
             COST_PER_REQUEST,
         ),
-        Figure(SUCCEEDED_SHARE, "succeeded", "%", "share", "higher", "any", 1, of_requests=True),
-        *(_outcome(name) for name in OUTCOME_SHARES[1:]),
+        Figure(SUCCEEDED_SHARE, "succeeded", "%", "share", "higher", "any", 1),
+        *(
+            Figure(name, name.removesuffix("_share").replace("_", " "), "%", "share", "lower", "any", 0)
+            for name in OUTCOME_SHARES[1:]
+        ),
         Figure(ATTEMPTS_PER_CALL, "attempts per call", "", "mean", "lower", usual=1),
         Figure(REJECTED_SHARE, "attempts turned away", "%", "share", "lower", usual=0),
         Figure(PREFIX_REUSE, "prefix reuse", "%", "share", "higher", usual=0),
@@ -185,7 +185,7 @@ def bound_within(name: str) -> str:
 def figure_of(name: str) -> Figure:
     """Return a figure by its name, the share within any time too."""
     if name.startswith(WITHIN):
-        return Figure(name, f"within {bound_within(name)} ms", "%", "share", "higher", of_requests=True)
+        return Figure(name, f"within {bound_within(name)} ms", "%", "share", "higher")
     return FIGURES[name]
 
 

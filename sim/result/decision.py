@@ -12,7 +12,8 @@ from sim.draws.run_input import evaluate
 from sim.plan.criteria import Evaluation
 from sim.plan.share import usable_slots
 from sim.result.measured_decision import MeasuredDecision, measured_decision
-from sim.result.plan_result import PlanResult, Values
+from sim.result.observed import Values
+from sim.result.plan_result import PlanResult
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
 from sim.statistics.figures import Value

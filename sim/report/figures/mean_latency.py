@@ -19,7 +19,8 @@ from sim.result.result import Result
 def mean_latency(results: Sequence[Result]) -> Figure:
     """Draw bars with 95 % intervals, and a tick at the bound that no allocation beats."""
     readings = [
-        f"{result.scenario.name}, {plan_name(plan)}: {estimate_cell(plan.estimates[MEAN_DELIVERED_LATENCY]).text} ms"
+        f"{result.scenario.name}, {plan_name(plan)}: "
+        f"{estimate_cell(plan.estimates[MEAN_DELIVERED_LATENCY]).text} ms"
         for result in results
         for plan in result.plans
     ]
