@@ -86,7 +86,7 @@ class MeasuredWorkload:
     requests: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasuredPeriod:
     """Figures of the requests that arrived within a period, and of its slots and backlog."""
 
