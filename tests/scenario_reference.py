@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from sim.contract.figure import (
+    DELIVERED_LATENCY,
     FIGURES,
     FOLLOW_UP,
     LATENCY,
@@ -46,9 +47,8 @@ HOLDERS = {None: "", "any": "any", "period": "a period, the whole run", "run": "
 
 def figures() -> str:
     """Return a table of the figures; those of one kind of time share a row."""
-    families = {
-        levels_of(time): f"{time}_{{{','.join(TIME_LEVELS)}}}" for time in (LATENCY, WAITING, FOLLOW_UP)
-    }
+    times = (LATENCY, DELIVERED_LATENCY, WAITING, FOLLOW_UP)
+    families = {levels_of(time): f"{time}_{{{','.join(TIME_LEVELS)}}}" for time in times}
     shown = {names[0]: family for names, family in families.items()}
     later = {name for names in families for name in names[1:]}
     rows = [figure_row(shown.get(name, name), one) for name, one in FIGURES.items() if name not in later]

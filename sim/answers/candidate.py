@@ -12,7 +12,7 @@ from sim.errors import ArgumentError
 from sim.result.decision import decide
 from sim.result.experiment import WORTH_WORKERS, run_one
 from sim.result.measured_decision import UNDECIDED
-from sim.result.objective import MET, MISSED, NO_FIGURE, held, plan_to_hold, stability_of, subject_of
+from sim.result.objective import MET, MISSED, held_on, plan_to_hold
 from sim.result.plan_result import PlanResult, plan_result
 from sim.result.summary import plain
 from sim.run.backend import Backend, Workers, backend_for
@@ -20,7 +20,7 @@ from sim.run.measure import Measured
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
 from sim.scenario.slo import SloRule
-from sim.statistics.interval import Estimate, estimate
+from sim.statistics.interval import Estimate
 
 Task = tuple[Scenario, PlanChoice, int]
 """A scenario, a plan and a replication."""
@@ -130,13 +130,7 @@ class Candidate:
             yield self._rule(workload, rule, chosen)
 
     def _rule(self, workload: str, rule: SloRule, plan: PlanResult) -> HeldRule:
-        subject = subject_of(rule, plan, workload)
-        figure = NO_FIGURE
-        if subject is not None:
-            values = subject.values[rule.metric]
-            figure = estimate(values, self.asked.confidence, deterministic=self.is_deterministic)
-        verdict, reason = held(rule, figure, stability_of(subject, plan))
-        return HeldRule(rule, workload, plan.label, figure, verdict, reason)
+        return HeldRule(rule, workload, plan.label, *held_on(rule, plan, workload, self.asked.confidence))
 
     @property
     def verdict(self) -> str:

@@ -5,11 +5,12 @@ from dataclasses import asdict, dataclass
 from typing import Any, Unpack
 
 from sim.answers.flip import Flip, find_flip
-from sim.contract.figure import COST_PER_REQUEST, MEAN_LATENCY, P95_LATENCY
+from sim.contract.figure import COST_PER_REQUEST, MEAN_DELIVERED_LATENCY, MEAN_LATENCY, P95_LATENCY
 from sim.contract.plan import SERIAL
 from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.result.experiment import Options, simulate
 from sim.result.measured_decision import UNDECIDED
+from sim.result.observed import tellable
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.result.summary import difference_summary
@@ -121,8 +122,13 @@ def plan_differences(result: Result) -> list[PlanDifference]:
             result.scenario.name, plan.label, first.label, figure, paired(first, plan, figure, result)
         )
         for plan in others
-        for figure in COMPARED
+        for figure in compared(first, plan)
     ]
+
+
+def compared(first: PlanResult, second: PlanResult) -> list[str]:
+    """Return the figures to compare: latencies of delivered requests where some were not delivered."""
+    return [tellable(figure, first, second) for figure in COMPARED]
 
 
 def shared_plans(first: Result, other: Result) -> list[PlanDifference]:
@@ -140,7 +146,7 @@ def shared_plans(first: Result, other: Result) -> list[PlanDifference]:
         )
         for plan in first.plans
         if plan.label in labels
-        for figure in COMPARED
+        for figure in compared(plan, other.plan(plan.label))
     ]
 
 
@@ -200,7 +206,7 @@ def scenario_words(result: Result) -> str:
     measured = result.decision.measured
     if measured is None or measured.decision == UNDECIDED:
         return result.decision.reason
-    serial, chosen = (plan.estimates[MEAN_LATENCY] for plan in compared_plans(result))
+    serial, chosen = (plan.estimates[MEAN_DELIVERED_LATENCY] for plan in compared_plans(result))
     words = (
         f"{measured.decision}, {compared_plans(result)[1].label} {figure_words(chosen)} ms "
         f"against serial {figure_words(serial)} ms"

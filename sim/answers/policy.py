@@ -11,7 +11,7 @@ from sim.answers.policy_table import PolicyLevel, PolicyTable, policy_table
 from sim.contract.figure import (
     COST_PER_REQUEST,
     LATENCIES,
-    MEAN_LATENCY,
+    MEAN_DELIVERED_LATENCY,
     PARALLEL_SHARE,
     REQUESTS,
     SUCCEEDED_SHARE,
@@ -31,7 +31,14 @@ from sim.statistics.interval import Difference, Estimate, paired_difference
 
 POLICY = "policy"
 ROUNDS_PER_LEVEL = 40
-JUDGED_FIGURES = (REQUESTS, *LATENCIES, COST_PER_REQUEST, PARALLEL_SHARE, SUCCEEDED_SHARE)
+JUDGED_FIGURES = (
+    REQUESTS,
+    *LATENCIES,
+    MEAN_DELIVERED_LATENCY,
+    COST_PER_REQUEST,
+    PARALLEL_SHARE,
+    SUCCEEDED_SHARE,
+)
 """The figures that a policy is judged by, beside the shares of requests within a latency."""
 
 
@@ -45,7 +52,7 @@ class PolicyPeriod:
     @property
     def better_fixed(self) -> str | None:
         """The fixed plan with the lower mean latency; None where one of them has no mean."""
-        means = {label: self.figures[label][MEAN_LATENCY].mean for label in FIXED_PLANS}
+        means = {label: self.figures[label][MEAN_DELIVERED_LATENCY].mean for label in FIXED_PLANS}
         return (
             None if any(map(math.isnan, means.values())) else min(FIXED_PLANS, key=lambda label: means[label])
         )
@@ -56,8 +63,8 @@ class PolicyPeriod:
 
         NaN where there is nothing to compare.
         """
-        best = self.figures[self.better_fixed][MEAN_LATENCY].mean if self.better_fixed else 0.0
-        return self.figures[POLICY][MEAN_LATENCY].mean / best - 1 if best else math.nan
+        best = self.figures[self.better_fixed][MEAN_DELIVERED_LATENCY].mean if self.better_fixed else 0.0
+        return self.figures[POLICY][MEAN_DELIVERED_LATENCY].mean / best - 1 if best else math.nan
 
     def summary(self) -> dict[str, Any]:
         """Return the period under each plan as plain data."""
@@ -173,8 +180,8 @@ def policy_for(
         periods=tuple(period_of(plans, place) for place in range(len(plans[0].periods))),
         differences={
             label: paired_difference(
-                fixed[label].values[MEAN_LATENCY],
-                fixed[POLICY].values[MEAN_LATENCY],
+                fixed[label].values[MEAN_DELIVERED_LATENCY],
+                fixed[POLICY].values[MEAN_DELIVERED_LATENCY],
                 deterministic=is_deterministic(asked),
             )
             for label in FIXED_PLANS
@@ -262,8 +269,8 @@ def levels_words(levels: Sequence[PolicyLevel]) -> str:
 
 def worth_words(whole: PolicyPeriod) -> str:
     """Return the mean latencies over the whole load, or why there are none."""
-    missing = whole.figures[POLICY][MEAN_LATENCY]
+    missing = whole.figures[POLICY][MEAN_DELIVERED_LATENCY]
     if math.isnan(missing.mean):
         return f"mean latency {missing.reason}"
-    policy, *fixed = (whole.figures[label][MEAN_LATENCY].mean for label in (POLICY, *FIXED_PLANS))
+    policy, *fixed = (whole.figures[label][MEAN_DELIVERED_LATENCY].mean for label in (POLICY, *FIXED_PLANS))
     return f"mean latency {policy:.1f} ms, always serial {fixed[0]:.1f}, always parallel {fixed[1]:.1f}"

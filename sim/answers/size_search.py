@@ -14,7 +14,7 @@ from typing import Any
 
 from sim.answers.candidate import Asked, Candidate, HeldRule, Runner
 from sim.answers.size_theory import bound_of, ruled_out
-from sim.contract.figure import MEAN_LATENCY, THROUGHPUT
+from sim.contract.figure import MEAN_DELIVERED_LATENCY, MEAN_LATENCY, THROUGHPUT
 from sim.result.measured_decision import UNDECIDED
 from sim.result.objective import MET, MISSED, subject_of
 from sim.result.summary import difference_summary, plain
@@ -267,8 +267,8 @@ class Search:
         label = here.plan.label
         mine, other = here.plan, next(one for one in there.results if one.label == label)
         difference = paired_difference(
-            mine.values[MEAN_LATENCY],
-            other.values[MEAN_LATENCY],
+            mine.values[MEAN_DELIVERED_LATENCY],
+            other.values[MEAN_DELIVERED_LATENCY],
             deterministic=here.is_deterministic,
         )
         requests_per_hour = mine.estimates[THROUGHPUT].mean * SECONDS_PER_HOUR

@@ -10,7 +10,8 @@ from sim.answers.flip import FlipTable, Level, PlanFigure
 from sim.cli.figures import BLANK, ORDER, OVERLOADED, estimate, in_order, number
 from sim.cli.show import checks_words, load_words, slo_lines
 from sim.cli.terminal import new_table
-from sim.contract.figure import FIGURES, MEAN_LATENCY
+from sim.contract.figure import FIGURES, MEAN_LATENCY, of_delivered
+from sim.result.observed import tellable
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.statistics.interval import Difference
@@ -47,9 +48,14 @@ def overview_table(results: Sequence[Result]) -> Table:
     return table
 
 
+DELIVERED = " (delivered)"
+"""Beside a latency of delivered requests alone, where others were not delivered."""
+
+
 def mean_cell(plan: PlanResult) -> str:
     """Return a plan's mean latency, marked where it is no steady state."""
-    text = estimate(plan.estimates[MEAN_LATENCY])
+    name = tellable(MEAN_LATENCY, plan)
+    text = estimate(plan.estimates[name]) + DELIVERED * (name != MEAN_LATENCY)
     return f"{text} ({OVERLOADED})" if plan.stability.label == OVERLOADED else text
 
 
@@ -61,8 +67,12 @@ def differences_table(words: str, pairs: Sequence[PlanDifference]) -> Table:
     figures_words = (FIGURES[name].words for name in COMPARED)
     table = new_table(words, "plan", "against", *figures_words, "the mean is", words=3, last_words=1)
     for key, figures in rows.items():
-        mean_words = figures[COMPARED[0]].words
-        table.add_row(*key, *(signed(figures[name]) for name in COMPARED), mean_words)
+        cells = [
+            signed(figures[name]) if name in figures else signed(figures[of_delivered(name)]) + DELIVERED
+            for name in COMPARED
+        ]
+        words_of_mean = (figures.get(COMPARED[0]) or figures[of_delivered(COMPARED[0])]).words
+        table.add_row(*key, *cells, words_of_mean)
     return table
 
 

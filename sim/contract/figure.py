@@ -65,6 +65,11 @@ class Figure:
         return _with_unit(self.column, self.unit) if self.column else self.title
 
     @property
+    def of_requests(self) -> bool:
+        """Whether it is the share of issued requests of which something is true: a proportion."""
+        return self.name in OUTCOME_SHARES or self.name.startswith(WITHIN)
+
+    @property
     def scale(self) -> int:
         """What one is in the unit that is shown."""
         return 100 if self.kind == "share" else 1
@@ -77,13 +82,16 @@ def _with_unit(words: str, unit: str) -> str:
 PERCENTILES = {"p50": "0.5", "p90": "0.9", "p95": "0.95", "p99": "0.99", "p99_9": "0.999"}
 TIME_LEVELS = ("mean", *PERCENTILES, "max")
 LATENCY, WAITING, FOLLOW_UP = "latency_ms", "waiting_ms", "follow_up_ms"
+DELIVERED_LATENCY = "delivered_latency_ms"
 """Kinds of time, each with a figure for every level."""
 
-MEAN_LATENCY = "latency_ms_mean"
-"""What decisions, flips and policies are about."""
+MEAN_LATENCY, MEAN_DELIVERED_LATENCY = "latency_ms_mean", "delivered_latency_ms_mean"
+"""Of issued requests, none where one was not delivered; of delivered ones, which decisions are about."""
 P50_LATENCY, P95_LATENCY, MAX_LATENCY = "latency_ms_p50", "latency_ms_p95", "latency_ms_max"
 LATENCIES = (MEAN_LATENCY, P95_LATENCY, MAX_LATENCY)
 MEAN_WAIT, MAX_WAIT = "waiting_ms_mean", "waiting_ms_max"
+MAXIMA = (MAX_LATENCY, "delivered_latency_ms_max", MAX_WAIT)
+"""What rules of an SLO demand of every run, not of the mean of runs."""
 MEAN_FOLLOW_UP, P95_FOLLOW_UP = "follow_up_ms_mean", "follow_up_ms_p95"
 UTILISATION, THROUGHPUT, ACTIVE_REQUESTS = "utilisation", "throughput_per_s", "active_requests_mean"
 REQUESTS, PARALLEL_SHARE, SLOT_SHARE = "requests", "parallel_share", "slot_share"
@@ -96,24 +104,31 @@ BACKLOG_AT_HALF, BACKLOG_AT_END = "follow_up_backlog_at_half", "follow_up_backlo
 ACTIVE_AT_START, ACTIVE_AT_END = "active_at_start", "active_at_end"
 
 
+def of_delivered(name: str) -> str:
+    """Return the figure that is of delivered requests alone; the same where it is of no latency."""
+    return f"delivered_{name}" if name in levels_of(LATENCY) else name
+
+
 def levels_of(time: str) -> tuple[str, ...]:
     """Return the figures of one kind of time: its mean, percentiles and maximum."""
     return tuple(f"{time}_{level}" for level in TIME_LEVELS)
 
 
 def _times(
-    time: str, heading: str, listed: str, slo: Holder | None = None, **columns: str
+    time: str, heading: str, listed: str, slo: Holder | None = None, usual: str | None = None, **columns: str
 ) -> Iterable[Figure]:
     for name, level in zip(levels_of(time), TIME_LEVELS, strict=True):
         words = f"{heading} {level.replace('_', '.')}"
         column, is_listed = columns.get(level), level in listed.split()
-        yield Figure(name, words, "ms", "time", "lower", slo, None, column, is_listed)
+        same_as = f"{usual}_{level}" if usual else None
+        yield Figure(name, words, "ms", "time", "lower", slo, same_as, column, is_listed)
 
 
 FIGURES: Mapping[str, Figure] = {
     figure.name: figure
     for figure in (
         *_times(LATENCY, "latency", "mean p50 p90 p95 p99 max", "any", mean="Mean latency", p95="p95"),
+        *_times(DELIVERED_LATENCY, "delivered latency", "mean p50 p90 p95 p99 max", "any", LATENCY),
         *_times(WAITING, "waiting of a call,", "mean p95 max", "any", mean="Mean wait", max="Longest wait"),
         Figure(UTILISATION, "utilisation", "%", "share", slo="period"),
         Figure(THROUGHPUT, "throughput", "requests/s", "mean", "higher", "period"),
@@ -153,7 +168,7 @@ WITHIN = "share_within_"
 
 
 def share_within(bound_ms: float) -> str:
-    """Return the figure for the share of delivered requests that are answered within a time."""
+    """Return the figure for the share of requests that are delivered within a time."""
     return f"{WITHIN}{bound_ms:g}_ms"
 
 

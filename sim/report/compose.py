@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from sim.answers.comparison import Comparison, flip_sentence, plan_differences
 from sim.answers.flip import FlipTable
-from sim.contract.figure import MEAN_LATENCY
+from sim.contract.figure import MEAN_DELIVERED_LATENCY
 from sim.report.content import Card, Reading, ReportContent, Section
 from sim.report.sections.breakdown import breakdown
 from sim.report.sections.decision import decision, serial_and_other
@@ -161,7 +161,7 @@ def reading(plan: PlanResult) -> Reading:
     delivered = delivered_share(plan.estimates)
     if delivered < 1:
         label = f"{label}, {percent(delivered)} delivered"
-    text = estimate_cell(plan.estimates[MEAN_LATENCY]).text
+    text = estimate_cell(plan.estimates[MEAN_DELIVERED_LATENCY]).text
     return Reading(label, f"{text} ms", OVERLOADED if overloaded else "")
 
 

@@ -5,14 +5,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sim.contract.figure import COST_PER_SUCCESS, MEAN_LATENCY, PREFIX_REUSE
+from sim.contract.figure import COST_PER_SUCCESS, MEAN_DELIVERED_LATENCY, PREFIX_REUSE
 from sim.contract.plan import PARALLEL, SERIAL
 from sim.draws.drawing import is_deterministic
 from sim.draws.run_input import evaluate
 from sim.plan.criteria import Evaluation
 from sim.plan.share import usable_slots
 from sim.result.measured_decision import MeasuredDecision, measured_decision
-from sim.result.plan_result import PlanResult, Values
+from sim.result.observed import Values
+from sim.result.plan_result import PlanResult
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, StepsLoad
 from sim.statistics.figures import Value
@@ -86,8 +87,8 @@ def judged(scenario: Scenario, serial: Values, other: Values) -> MeasuredDecisio
     reuse = other.get(PREFIX_REUSE)
     return measured_decision(
         scenario,
-        serial[MEAN_LATENCY],
-        other[MEAN_LATENCY],
+        serial[MEAN_DELIVERED_LATENCY],
+        other[MEAN_DELIVERED_LATENCY],
         float(np.maximum(0.0, extra_micros)),  # not a number where it is unknown
         is_deterministic(scenario),
         prefix_reuse_ratio=mean(reuse) if reuse else None,

@@ -12,6 +12,7 @@ from sim.draws.drawing import expected_requests, is_deterministic
 from sim.engine import select_engine
 from sim.engine.choice import NO_NUMBA
 from sim.errors import EngineError
+from sim.result.observed import tellable
 from sim.result.result import Result, collect
 from sim.run.backend import Crew, Workers, backend_for
 from sim.run.kept_run import KeptRun
@@ -118,15 +119,15 @@ def _until_precise(scenario: Scenario, crew: "ScenarioCrew", count: int, precisi
         for plan, more in zip(outcomes, crew.run(range(len(outcomes[0]), count)), strict=True):
             plan.extend(more)
         result = collect(scenario, outcomes, [])
-        figures = [plan.estimates[precision.figure] for plan in result.plans]
+        name = tellable(precision.figure, *result.plans)
+        figures = [plan.estimates[name] for plan in result.plans]
+        reached = _precision_words(precision, name)
         if all(precise_enough(figure, precision.relative) for figure in figures):
-            return result.noted(f"{count} replications reach {_precision_words(precision)}")
+            return result.noted(f"{count} replications reach {reached}")
         if count >= precision.most:
-            cap = f"the cap of {precision.most} replications came before {_precision_words(precision)}"
+            cap = f"the cap of {precision.most} replications came before {reached}"
             return result.noted(f"{cap}: {_reached_words(figures)}")
-        needed = [
-            replications_needed(plan.values[precision.figure], precision.relative) for plan in result.plans
-        ]
+        needed = [replications_needed(plan.values[name], precision.relative) for plan in result.plans]
         count = min(precision.most, max(count + 1, *(number or precision.most for number in needed)))
 
 
@@ -139,8 +140,8 @@ def _reached_words(figures: Sequence[Estimate]) -> str:
     return f"the widest reaches {100 * widest:.2g} %"
 
 
-def _precision_words(precision: Precision) -> str:
-    return f"a half-width of {100 * precision.relative:g} % of {precision.figure} for every plan"
+def _precision_words(precision: Precision, figure: str) -> str:
+    return f"a half-width of {100 * precision.relative:g} % of {figure} for every plan"
 
 
 class ScenarioCrew(Crew):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sim.contract.figure import MAXIMA
 from sim.contract.plan import PARALLEL, SERIAL
 from sim.plan.criteria import MERGE
 from sim.result.decision import Decision
@@ -11,11 +12,13 @@ from sim.result.measured_decision import UNDECIDED
 from sim.result.plan_result import PeriodResult, PlanResult, WorkloadResult
 from sim.scenario import Scenario
 from sim.scenario.slo import SloRule
+from sim.statistics.figures import Value
 from sim.statistics.interval import Estimate
 from sim.statistics.stability import Stability
 
 MET, MISSED = "met", "missed"
 NO_FIGURE = Estimate(math.nan, None, 0, "there is no such figure")
+ONE_RUN = "one random replication proves nothing"
 
 Subject = PlanResult | WorkloadResult | PeriodResult
 """Whose figures a rule may be about."""
@@ -55,10 +58,19 @@ def plan_to_hold(part: Scenario, plans: Sequence[PlanResult], decision: Decision
 
 def slo_verdict(rule: SloRule, plan: PlanResult, part: Scenario) -> SloVerdict:
     """Return whether a plan keeps a rule with its whole interval, breaks it, or cannot tell."""
-    subject = subject_of(rule, plan, part.part_name)
-    figure = NO_FIGURE if subject is None else subject.estimates[rule.metric]
-    verdict, reason = held(rule, figure, stability_of(subject, plan))
+    figure, verdict, reason = held_on(rule, plan, part.part_name)
     return SloVerdict(rule, plan.label, part.part_name, figure, verdict, reason)
+
+
+def held_on(
+    rule: SloRule, plan: PlanResult, workload: str, confidence: float = 0.95
+) -> tuple[Estimate, str, str]:
+    """Return the figure that a rule of a workload is about, at a confidence, the verdict and its reason."""
+    subject = subject_of(rule, plan, workload)
+    if subject is None:
+        return NO_FIGURE, UNDECIDED, NO_FIGURE.reason or ""
+    figure = subject.observed.estimate(rule.metric, confidence)
+    return figure, *held(rule, figure, subject.values[rule.metric], stability_of(subject, plan))
 
 
 def subject_of(rule: SloRule, plan: PlanResult, workload: str) -> Subject | None:
@@ -75,19 +87,37 @@ def subject_of(rule: SloRule, plan: PlanResult, workload: str) -> Subject | None
     return next((one for one in subjects if rule.metric in one.estimates), None)
 
 
-def stability_of(subject: Subject | None, plan: PlanResult) -> Stability:
+def stability_of(subject: Subject, plan: PlanResult) -> Stability:
     """Return how steady a figure is: as its period, else as the whole run."""
     return subject.stability if isinstance(subject, PeriodResult) else plan.stability
 
 
-def held(rule: SloRule, figure: Estimate, stability: Stability) -> tuple[str, str]:
-    """Return the verdict on a figure and its reason."""
-    ends = [figure.mean] if figure.low is None or figure.high is None else [figure.low, figure.high]
-    kept = [rule.holds(end) for end in ends]
+def held(rule: SloRule, figure: Estimate, values: Sequence[Value], stability: Stability) -> tuple[str, str]:
+    """Return the verdict on a figure, with its value in each replication, and its reason."""
+    if figure.undelivered:
+        return MISSED, figure.reason or ""
     if math.isnan(figure.mean):
         return UNDECIDED, figure.reason or "the figure is missing"
     if stability.label == "overloaded":
         return MISSED, f"overloaded: {stability.reason}"
+    if rule.metric in MAXIMA:
+        return held_by_all(figure, [rule.holds(float(value)) for value in values])
+    if figure.proves_nothing:
+        return UNDECIDED, ONE_RUN
+    return held_by_interval(rule, figure)
+
+
+def held_by_all(figure: Estimate, kept: Sequence[bool]) -> tuple[str, str]:
+    """Return the verdict on a maximum, which is about every run: whether each replication keeps the rule."""
+    if not all(kept):
+        return MISSED, "" if len(kept) == 1 else f"{kept.count(False)} of {len(kept)} replications break it"
+    return (UNDECIDED, ONE_RUN) if figure.proves_nothing else (MET, "")
+
+
+def held_by_interval(rule: SloRule, figure: Estimate) -> tuple[str, str]:
+    """Return the verdict on a mean: whether its whole interval keeps the rule."""
+    ends = [figure.mean] if figure.low is None or figure.high is None else [figure.low, figure.high]
+    kept = [rule.holds(end) for end in ends]
     if all(kept):
         return MET, ""
     return (UNDECIDED, "the bound lies within the interval") if any(kept) else (MISSED, "")

@@ -9,67 +9,57 @@ from operator import add
 import numpy as np
 
 from sim.check import CheckReport
-from sim.contract.figure import ACTIVE_REQUESTS, LATENCY, MEAN_LATENCY
+from sim.contract.figure import ACTIVE_REQUESTS, LATENCY, MEAN_LATENCY, REQUESTS
 from sim.draws.drawing import is_deterministic
 from sim.result.expected import Expected, expected
 from sim.result.label import label_period, label_run
+from sim.result.observed import HasFigures, Observed
 from sim.run.kept_run import KeptRun
 from sim.run.measure import Measured, MeasuredPeriod, MeasuredWorkload
 from sim.run.simulation import Run
 from sim.scenario import Scenario
 from sim.scenario.model import PlanChoice
 from sim.scenario.profile import Period
-from sim.statistics.figures import Figures, Value, percentile_figures
-from sim.statistics.interval import Estimate, estimate
-from sim.statistics.percentile import NO_OBSERVATIONS, Missing
+from sim.statistics.figures import Figures, percentile_figures
 from sim.statistics.stability import Stability
 from sim.units import NS_PER_MS, IntArray
 
-Values = dict[str, tuple[Value, ...]]
-"""Figures by name, one value per replication."""
-
 
 @dataclass(frozen=True)
-class PeriodResult:
+class PeriodResult(HasFigures):
     """One period of a load that changes: the requests that arrived in it, over all replications."""
 
     period: Period
-    values: Values
-    estimates: dict[str, Estimate]
     stability: Stability
 
 
 @dataclass(frozen=True, repr=False)
-class WorkloadResult:
+class WorkloadResult(HasFigures):
     """One of several workloads under one plan: its figures over all replications."""
 
     name: str
-    values: Values
-    estimates: dict[str, Estimate]
     latency_ns: tuple[IntArray, ...]
 
 
 @dataclass(frozen=True, repr=False)
-class PlanResult:
+class PlanResult(HasFigures):
     """One plan over all replications.
 
     Parameters
     ----------
-    values, estimates
+    observed
         Each figure per replication, and its mean with interval.
     expected
         Bounds and theory for the same figures.
     pooled_ms
         Percentiles of all replications' latencies put together; not the mean of their percentiles.
     latency_ns
-        Latencies after warm-up, one int64 array per replication.
+        Latencies of delivered requests after warm-up, one int64 array per replication.
     kept
         The runs whose tables were kept, the first replication's at least.
     """
 
     plan: PlanChoice
-    values: Values
-    estimates: dict[str, Estimate]
     pooled_ms: Figures
     latency_ns: tuple[IntArray, ...]
     dropped: tuple[int, ...]
@@ -111,21 +101,20 @@ def plan_result(
 ) -> PlanResult:
     """Return one plan's figures over its replications."""
     measured = [one for one, _ in outcomes]
-    deterministic = is_deterministic(scenario)
-    values, estimates = over_replications([one.figures for one in measured], deterministic)
     latencies_ns = tuple(one.latency_ns for one in measured)
-    periods = period_results(scenario, [one.periods for one in measured], deterministic)
+    observed = observe(scenario, measured)
+    issued = int(sum(float(count) for count in observed.values[REQUESTS]))
+    undelivered = issued - sum(map(len, latencies_ns))
     return PlanResult(
         plan=plan,
-        values=values,
-        estimates=estimates,
-        pooled_ms=percentile_figures(LATENCY, np.concatenate(latencies_ns)),
+        observed=observed,
+        pooled_ms=percentile_figures(LATENCY, np.concatenate(latencies_ns), undelivered),
         latency_ns=latencies_ns,
         dropped=tuple(one.dropped for one in measured),
         stability=label_run(scenario, measured),
         expected=expected(scenario, plan, *active_and_work(measured)) if scenario.is_plain else (),
-        periods=periods,
-        workloads=workload_results([one.workloads for one in measured], deterministic),
+        periods=period_results(scenario, [one.periods for one in measured]),
+        workloads=workload_results(scenario, [one.workloads for one in measured]),
         checks=reduce(add, (one.checks for one in measured)),
         kept=tuple(kept for _, kept in outcomes if kept is not None),
         notes=(*without_requests(measured), *dict.fromkeys(one.note for one in measured if one.note)),
@@ -150,29 +139,29 @@ def active_and_work(measured: Sequence[Measured]) -> tuple[float, float]:
 
     The average is NaN where a replication had no request.
     """
-    active = float(np.mean([float(one.figures[ACTIVE_REQUESTS]) for one in measured]))
+    active = float(np.mean([float(one.active_mean) for one in measured]))
     requests = sum(one.requests for one in measured)
     return active, sum(one.work_ns for one in measured) / max(1, requests) / NS_PER_MS
 
 
-def over_replications(rows: Sequence[Figures], deterministic: bool) -> tuple[Values, dict[str, Estimate]]:
-    """Return each figure's values over the replications, and their mean with its interval.
-
-    A replication without a figure had nothing to observe.
-    """
-    names = dict.fromkeys(name for row in rows for name in row)
-    values = {name: tuple(row.get(name, Missing(NO_OBSERVATIONS)) for row in rows) for name in names}
-    return values, {name: estimate(each, deterministic=deterministic) for name, each in values.items()}
+def observe(scenario: Scenario, measured: Sequence[Measured | MeasuredPeriod | MeasuredWorkload]) -> Observed:
+    """Return the figures of all replications of a plan, a period or a workload."""
+    return Observed.of(
+        [one.figures for one in measured],
+        tuple(one.outline_ns for one in measured),
+        deterministic=is_deterministic(scenario),
+        may_fail=any(part.has_faults for part in scenario.parts),
+    )
 
 
 def period_results(
-    scenario: Scenario, replications: Sequence[tuple[MeasuredPeriod, ...]], deterministic: bool
+    scenario: Scenario, replications: Sequence[tuple[MeasuredPeriod, ...]]
 ) -> tuple[PeriodResult, ...]:
     """Return each period's figures over the replications."""
     return tuple(
         PeriodResult(
+            observe(scenario, parts),
             parts[0].period,
-            *over_replications([part.figures for part in parts], deterministic),
             label_period(scenario, parts),
         )
         for parts in zip(*replications, strict=True)
@@ -180,13 +169,13 @@ def period_results(
 
 
 def workload_results(
-    replications: Sequence[tuple[MeasuredWorkload, ...]], deterministic: bool
+    scenario: Scenario, replications: Sequence[tuple[MeasuredWorkload, ...]]
 ) -> tuple[WorkloadResult, ...]:
     """Return each workload's figures over the replications."""
     return tuple(
         WorkloadResult(
+            observe(scenario, parts),
             parts[0].name,
-            *over_replications([part.figures for part in parts], deterministic),
             tuple(part.latency_ns for part in parts),
         )
         for parts in zip(*replications, strict=True)

@@ -19,6 +19,7 @@ from sim.scenario.model import WarmupCut
 from sim.scenario.profile import Period
 from sim.scenario.slo import latency_bounds
 from sim.statistics.figures import Figures, Value, ratio, time_figures
+from sim.statistics.proportion import outline
 from sim.statistics.stability import Backlog, backlog
 from sim.statistics.warmup import mser5, mser5_limit
 from sim.units import NS_PER_MS, NS_PER_S, BoolArray, FloatArray, IntArray, s_to_ns, stretches, sum_exact
@@ -36,6 +37,8 @@ class Measured:
         By name, unit last; `Missing` where a figure cannot be shown.
     latency_ns
         int64[delivered]: the latencies after warm-up, in order of arrival.
+    outline_ns
+        The latencies of issued requests after warm-up, in short; see `sim.statistics.proportion.outline`.
     requests, dropped
         How many requests there were, and how many of them the warm-up left out.
     note
@@ -44,6 +47,8 @@ class Measured:
         How the number of active requests went through the arrivals.
     work_ns, arrival_span_ns
         All service time, and the time from the start of the run to its last arrival.
+    active_mean
+        The time-average of active requests from the start of the run to its last completion.
     periods
         Figures of each period of a load that changes.
     checks
@@ -54,12 +59,14 @@ class Measured:
 
     figures: Figures
     latency_ns: IntArray
+    outline_ns: IntArray
     requests: int
     dropped: int
     note: str | None
     backlog: Backlog
     work_ns: int
     arrival_span_ns: int
+    active_mean: Value
     periods: tuple["MeasuredPeriod", ...]
     checks: CheckReport
     workloads: tuple["MeasuredWorkload", ...]
@@ -69,26 +76,28 @@ class Measured:
 class MeasuredWorkload:
     """Figures of one of several workloads: `latency_ns` is int64[delivered], in order of arrival.
 
-    `requests` is how many it had, those that the warm-up left out too.
+    `outline_ns` is as for a run; `requests` is how many it had, those that the warm-up left out too.
     """
 
     name: str
     figures: Figures
     latency_ns: IntArray
+    outline_ns: IntArray
     requests: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class MeasuredPeriod:
     """Figures of the requests that arrived within a period, and of its slots and backlog."""
 
     period: Period
     figures: Figures
+    outline_ns: IntArray
     backlog: Backlog
 
 
 def measure(scenario: Scenario, run: Run) -> Measured:
-    """Return the figures of a run. Requests are left out by arrival; utilisation is that of the whole run."""
+    """Return the figures of a run, those after the warm-up; requests are left out by arrival."""
     out = run.out
     dropped, note = warm_up(scenario, out)
     kept = np.arange(out.requests) >= dropped
@@ -98,17 +107,19 @@ def measure(scenario: Scenario, run: Run) -> Measured:
         figures={
             **request_figures(out, micros, kept),
             **(attainment(scenario, out, kept) if len(scenario.parts) == 1 else {}),
-            **run_figures(run, work_ns),
+            **window_figures(run, dropped),
             **attempt_figures(scenario, run, kept),
             **(follow_up_figures(scenario, run, 0) if len(scenario.parts) == 1 else {}),
         },
         latency_ns=out.latency_ns[kept & out.delivered],
+        outline_ns=outline_of(out, kept),
         requests=out.requests,
         dropped=dropped,
         note=note,
         backlog=backlog(out.arrival_ns, out.completion_ns),
         work_ns=work_ns,
         arrival_span_ns=int(out.arrival_ns.max(initial=0)),
+        active_mean=ratio(sum(out.active_integral_ns), out.horizon_ns),
         periods=tuple(measure_period(scenario, run, micros, period) for period in scenario.periods),
         workloads=measure_workloads(scenario, run, micros, kept),
         checks=run.checks,
@@ -150,14 +161,16 @@ def warm_up(scenario: Scenario, out: RunOutput) -> tuple[int, str | None]:
 def request_figures(out: RunOutput, micros: FloatArray, kept: BoolArray) -> Figures:
     """Return what the kept requests experienced and cost.
 
-    Latencies and waits are those of requests that were delivered; what a request cost is paid whether or not
-    it was.
+    A request that was not delivered is later than any other. Waits are those of delivered requests; what a
+    request cost is paid whether or not it was.
     """
     requests, delivered = int(kept.sum()), kept & out.delivered
+    of_delivered = time_figures(named.DELIVERED_LATENCY, out.latency_ns[delivered])
     paid_micros = float(micros[kept].sum())
     return {
         named.REQUESTS: float(requests),
-        **time_figures(named.LATENCY, out.latency_ns[delivered]),
+        **latency_figures(out.latency_ns[delivered], requests - int(delivered.sum()), of_delivered),
+        **of_delivered,
         **time_figures(named.WAITING, waiting_ns(out, delivered)),
         named.COST_PER_REQUEST: ratio(paid_micros, requests),
         named.COST_PER_SUCCESS: ratio(paid_micros, int(delivered.sum())),
@@ -167,6 +180,19 @@ def request_figures(out: RunOutput, micros: FloatArray, kept: BoolArray) -> Figu
             for outcome, name in enumerate(named.OUTCOME_SHARES)
         },
     }
+
+
+def latency_figures(delivered_ns: IntArray, undelivered: int, of_delivered: Figures) -> Figures:
+    """Return the latencies of issued requests, which are those of the delivered ones where all are."""
+    if undelivered:
+        return time_figures(named.LATENCY, delivered_ns, undelivered)
+    return dict(zip(named.levels_of(named.LATENCY), of_delivered.values(), strict=True))
+
+
+def outline_of(out: RunOutput, kept: BoolArray) -> IntArray:
+    """Return the latencies of the kept requests in short, those not delivered as later than any."""
+    delivered_ns = out.latency_ns[kept & out.delivered]
+    return outline(delivered_ns, int(kept.sum()) - len(delivered_ns))
 
 
 def waiting_ns(out: RunOutput, of_request: BoolArray) -> IntArray:
@@ -182,22 +208,51 @@ def waiting_ns(out: RunOutput, of_request: BoolArray) -> IntArray:
 
 
 def attainment(scenario: Scenario, out: RunOutput, kept: BoolArray) -> Figures:
-    """Return the share of the kept, delivered requests within each latency that a workload's SLO names."""
+    """Return the share of the kept requests delivered within each latency that a workload's SLO names."""
     latency_ns = out.latency_ns[kept & out.delivered]
     return {
-        share_within(bound): ratio(int((latency_ns <= bound * NS_PER_MS).sum()), len(latency_ns))
+        share_within(bound): ratio(int((latency_ns <= bound * NS_PER_MS).sum()), int(kept.sum()))
         for bound in latency_bounds(scenario.slo)
     }
 
 
-def run_figures(run: Run, work_ns: int) -> Figures:
-    """Return what the whole run, from 0 to its last completion, did with the provider."""
-    out, horizon_ns = run.out, run.out.horizon_ns
+def window_figures(run: Run, dropped: int) -> Figures:
+    """Return what the run did with the provider after the warm-up, while requests arrived."""
+    start_ns, end_ns = window_of(run.out, dropped)
     return {
-        named.UTILISATION: ratio(work_ns, run.available_ns(0, horizon_ns)),
-        named.THROUGHPUT: ratio(out.requests * NS_PER_S, horizon_ns),
-        named.ACTIVE_REQUESTS: ratio(sum(out.active_integral_ns), horizon_ns),
+        named.UTILISATION: utilisation(run, start_ns, end_ns),
+        named.THROUGHPUT: ratio(ended_within(run.out, start_ns, end_ns) * NS_PER_S, end_ns - start_ns),
+        named.ACTIVE_REQUESTS: ratio(active_ns(run.out, start_ns, end_ns), end_ns - start_ns),
     }
+
+
+def window_of(out: RunOutput, dropped: int) -> tuple[int, int]:
+    """Return the arrivals of the first request kept and of the last one, ns.
+
+    The time before is a start, and the time after an end, during which fewer and fewer requests are left.
+    Requests that all arrive at one instant leave nothing between: theirs is the time until the last one ends.
+    """
+    arrival_ns = out.arrival_ns[dropped:]
+    if len(arrival_ns) == 0:
+        return 0, 0
+    start_ns, end_ns = int(arrival_ns[0]), int(arrival_ns[-1])
+    return start_ns, end_ns if end_ns > start_ns else out.horizon_ns
+
+
+def utilisation(run: Run, start_ns: int, end_ns: int) -> Value:
+    """Return the share of slot-time in use between two instants."""
+    return ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns))
+
+
+def ended_within(out: RunOutput, start_ns: int, end_ns: int) -> int:
+    """Return how many requests ended in (from, to], answered or not: at an instant, ends come first."""
+    return int(((out.completion_ns > start_ns) & (out.completion_ns <= end_ns)).sum())
+
+
+def active_ns(out: RunOutput, start_ns: int, end_ns: int) -> int:
+    """Return active requests x time between two instants."""
+    lefts = np.clip(out.completion_ns, start_ns, end_ns)
+    return sum_exact(lefts - np.clip(out.arrival_ns, start_ns, end_ns))
 
 
 def attempt_figures(scenario: Scenario, run: Run, kept: BoolArray) -> Figures:
@@ -248,6 +303,7 @@ def measure_workloads(
                 part.part_name,
                 figures,
                 run.out.latency_ns[mine & run.out.delivered],
+                outline_of(run.out, mine),
                 int((run.out.workload == index).sum()),
             )
         )
@@ -264,11 +320,12 @@ def measure_period(scenario: Scenario, run: Run, micros: FloatArray, period: Per
         {
             **request_figures(out, micros, arrived),
             **(attainment(scenario, out, arrived) if len(scenario.parts) == 1 else {}),
-            named.UTILISATION: ratio(run.busy_ns(start_ns, end_ns), run.available_ns(start_ns, end_ns)),
+            named.UTILISATION: utilisation(run, start_ns, end_ns),
             named.THROUGHPUT: ratio(int(completed.sum()) * NS_PER_S, end_ns - start_ns),
             named.ACTIVE_AT_START: float(left_over_at(out, start_ns)),
             named.ACTIVE_AT_END: float(left_over_at(out, end_ns)),
         },
+        outline_of(out, arrived),
         backlog(out.arrival_ns, out.completion_ns, start_ns, end_ns),
     )
 

@@ -37,19 +37,42 @@ class Interval:
 
     @property
     def low(self) -> float | None:
-        return None if self.half_width is None else self.mean - self.half_width
+        return _end(self, -1)
 
     @property
     def high(self) -> float | None:
-        return None if self.half_width is None else self.mean + self.half_width
+        return _end(self, 1)
+
+
+def _end(around: Interval, sign: int) -> float | None:
+    return None if around.half_width is None else around.mean + sign * around.half_width
 
 
 @dataclass(frozen=True, slots=True)
 class Estimate(Interval):
-    """The mean of a figure; `reason` says why it or its interval is missing."""
+    """The mean of a figure; `reason` says why it or its interval is missing.
+
+    `undelivered`: missing because it falls among what was never delivered, so that it is beyond any bound.
+    `ends`: those of an interval that does not lie evenly around the mean; `half_width` is its longer side.
+    """
 
     reason: str | None = None
     deterministic: bool = False
+    undelivered: bool = False
+    ends: tuple[float, float] | None = None
+
+    @property
+    def low(self) -> float | None:
+        return _end(self, -1) if self.ends is None else self.ends[0]
+
+    @property
+    def high(self) -> float | None:
+        return _end(self, 1) if self.ends is None else self.ends[1]
+
+    @property
+    def proves_nothing(self) -> bool:
+        """Whether it is of one random replication."""
+        return self.half_width is None and not self.deterministic
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +133,8 @@ def estimate(values: Sequence[Value], confidence: float = 0.95, deterministic: b
     count = len(numbers)
     gap = _gap(values)
     if gap is not None:
-        return Estimate(math.nan, None, count, gap)
+        undelivered = any(isinstance(value, Missing) and value.undelivered for value in values)
+        return Estimate(math.nan, None, count, gap, undelivered=undelivered)
     mean, deviation = _mean_and_deviation(numbers)
     if deterministic:
         _check_equal(numbers)
@@ -232,7 +256,7 @@ def _mean_and_deviation(numbers: FloatArray) -> tuple[float, float]:
 
 
 def _half_width(deviation: float, count: int, confidence: float) -> float:
-    return _student_quantile(count - 1, confidence) * deviation / math.sqrt(count)
+    return student_quantile(count - 1, confidence) * deviation / math.sqrt(count)
 
 
 def _welch_half_width(left: FloatArray, right: FloatArray, confidence: float) -> float:
@@ -243,7 +267,7 @@ def _welch_half_width(left: FloatArray, right: FloatArray, confidence: float) ->
         return 0.0
     # Ratios first: squares of tiny or huge variances would leave the range of a float.
     freedom = 1 / sum((part / total) ** 2 / (len(left) - 1) for part in parts)
-    return _student_quantile(freedom, confidence) * math.sqrt(total)
+    return student_quantile(freedom, confidence) * math.sqrt(total)
 
 
 def _variance_reduction(left: FloatArray, right: FloatArray, deviation: float) -> float | None:
@@ -254,7 +278,8 @@ def _variance_reduction(left: FloatArray, right: FloatArray, deviation: float) -
 
 
 @lru_cache(maxsize=4096)
-def _student_quantile(freedom: float, confidence: float) -> float:
+def student_quantile(freedom: float, confidence: float) -> float:
+    """Return how many deviations a two-sided interval reaches; of the normal one for infinite freedom."""
     from scipy.special import stdtrit  # noqa: PLC0415  a command's help must not wait for SciPy
 
     return float(stdtrit(freedom, (1 + confidence) / 2))

@@ -9,10 +9,17 @@ from functools import partial
 
 import numpy as np
 
-from sim.contract.figure import MEAN_LATENCY, MEAN_WAIT, P50_LATENCY, P95_LATENCY
+from sim.contract.figure import (
+    MEAN_LATENCY,
+    MEAN_WAIT,
+    P50_LATENCY,
+    P95_LATENCY,
+    THROUGHPUT,
+    UTILISATION,
+)
 from sim.run.measure import Measured, waiting_ns
 from sim.run.simulation import Run
-from sim.units import NS_PER_MS, NS_PER_S, ns_to_ms, sum_exact
+from sim.units import NS_PER_MS, ns_to_ms, sum_exact
 
 Observe = Callable[[Run, Measured], Sequence[float]]
 
@@ -24,24 +31,13 @@ def figure(name: str, _run: Run, measured: Measured) -> list[float]:
 
 mean_wait_ms, mean_latency_ms = partial(figure, MEAN_WAIT), partial(figure, MEAN_LATENCY)
 latency_p50_ms, latency_p95_ms = partial(figure, P50_LATENCY), partial(figure, P95_LATENCY)
+utilisation, throughput_per_s = partial(figure, UTILISATION), partial(figure, THROUGHPUT)
 
 
 def share_waiting(run: Run, measured: Measured) -> list[float]:
     """Return the share of calls that wait at all."""
     kept = np.arange(run.out.requests) >= measured.dropped
     return [float(np.mean(waiting_ns(run.out, kept) > 0))]
-
-
-def utilisation(run: Run, measured: Measured) -> list[float]:
-    """Return the share of slot-time in use from the first request kept to the last arrival."""
-    start_ns, end_ns = int(run.out.arrival_ns[measured.dropped]), int(run.out.arrival_ns[-1])
-    return [run.busy_ns(start_ns, end_ns) / run.available_ns(start_ns, end_ns)]
-
-
-def throughput_per_s(run: Run, measured: Measured) -> list[float]:
-    """Return requests issued per second, counted from the first request kept to the last."""
-    issued_ns = run.out.arrival_ns[measured.dropped :]
-    return [(len(issued_ns) - 1) * NS_PER_S / int(issued_ns[-1] - issued_ns[0])]
 
 
 def users_by_littles_law(run: Run, measured: Measured) -> list[float]:

@@ -337,11 +337,11 @@ def test_precision_adds_replications_up_to_its_cap() -> None:
     assert shown["notes"][-1].endswith(
         "replications reach a half-width of 5 % of latency_ms_mean for every plan"
     )
-    few = ("--precision", "0.1%", "--max-replications", "6", "--precision-figure", "utilisation")
+    few = ("--precision", "0.1%", "--max-replications", "6", "--precision-figure", "throughput_per_s")
     capped = json_of("run", *RANDOM, "--plan", "serial", *few)
     assert capped["replications"] == 6
     assert capped["notes"][-1].startswith(
-        "the cap of 6 replications came before a half-width of 0.1 % of utili"
+        "the cap of 6 replications came before a half-width of 0.1 % of throu"
     )
 
 

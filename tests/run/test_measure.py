@@ -50,9 +50,11 @@ def test_a_run_by_hand() -> None:
         200,
     ]
     assert chosen(whole.figures, "waiting_ms_mean", "waiting_ms_max") == [10 * 100 / 21, 100]
-    assert chosen(whole.figures, "utilisation", "throughput_per_s") == [1.0, 21 / 2.1]
-    # Time-weighted: 1 for a second, 2 until 2 s, 1 for the last 100 ms; not the mean over some samples.
-    assert whole.figures["active_requests_mean"] == 3.1 / 2.1
+    # From the first arrival to the last, at 1.9 s: 19 requests end, the last one at this very instant.
+    assert chosen(whole.figures, "utilisation", "throughput_per_s") == [1.0, 19 / 1.9]
+    # Time-weighted: 1 for a second, 2 until 1.9 s; not the mean over some samples.
+    assert whole.figures["active_requests_mean"] == 2.8 / 1.9
+    assert whole.active_mean == 3.1 / 2.1
     assert (whole.dropped, whole.note, whole.arrival_span_ns) == (0, None, 1_900_000_000)
 
 
@@ -202,3 +204,66 @@ def test_a_profile_and_a_trace_leave_nothing_out(name: str) -> None:
     scenario = load_scenario(ROOT / "scenarios" / f"{name}.yaml")
     assert scenario.experiment.warmup is None
     assert warmup_rule(scenario) == "none"
+
+
+def test_rates_are_of_the_time_from_the_end_of_the_warm_up_to_the_last_arrival() -> None:
+    # Arrivals at 50, 100, .. 250 ms, service 100 ms on one slot, ends at 150, 250, .. 550 ms.
+    load = open_load(rate_per_s=20, requests=5, arrivals="fixed")
+    names = ("utilisation", "throughput_per_s", "active_requests_mean")
+    figures = measured(one_call(load, 100)).figures
+    # From 50 to 250 ms: two ends, the one at 250 ms among them; 1, 2, 2 and 3 active in turn.
+    assert chosen(figures, *names) == [1.0, 2 / 0.2, (1 + 2 + 2 + 3) / 4]
+    late = measured(one_call(load, 100, experiment={"warmup": {"count": 2}})).figures
+    # From 150 ms on: the end at 150 ms is no longer within, those active then are.
+    assert chosen(late, *names) == [1.0, 1 / 0.1, (2 + 3) / 2]
+
+
+def test_requests_that_arrive_at_one_instant_are_measured_until_the_last_one_ends() -> None:
+    figures = measured(one_call(closed_load(4, 4), 100)).figures
+    names = ("utilisation", "throughput_per_s", "active_requests_mean")
+    assert chosen(figures, *names) == [1.0, 10, (4 + 3 + 2 + 1) / 4]
+
+
+def test_a_request_that_is_not_delivered_is_later_than_any_other() -> None:
+    short = load_scenario(
+        ROOT / "scenarios/faulty.yaml",
+        ["load.requests=3000", "plans=[parallel]", "experiment.warmup=none", "workflow.retry.attempts=2"],
+    )
+    run = simulate_once(short, short.plans[0], 0)
+    figures, out = measure(short, run).figures, run.out
+    lost = int((~out.delivered).sum())
+    assert 30 < lost < 300
+    reason = f"{lost:,} of 3,000 requests were not delivered"
+    for name in ("latency_ms_mean", "latency_ms_max", "latency_ms_p99_9"):
+        assert figures[name] == Missing(reason, undelivered=True)
+    ordered_ms = sorted((out.latency_ns[out.delivered] / 1e6).tolist())
+    assert figures["latency_ms_p50"] == ordered_ms[1499]
+    assert figures["latency_ms_p90"] == ordered_ms[2699]
+    delivered = len(ordered_ms)
+    assert figures["delivered_latency_ms_p50"] == ordered_ms[math.ceil(delivered / 2) - 1]
+    assert figures["delivered_latency_ms_max"] == ordered_ms[-1]
+    assert figures["delivered_latency_ms_mean"] == pytest.approx(sum(ordered_ms) / delivered)
+
+
+def test_where_all_are_delivered_both_latencies_are_the_same() -> None:
+    figures = measured(one_call(open_load(requests=300), exponential(20))).figures
+    for level in ("mean", "p50", "p90", "p95", "p99", "p99_9", "max"):
+        assert figures[f"delivered_latency_ms_{level}"] == figures[f"latency_ms_{level}"]
+
+
+def test_attainment_is_of_issued_requests() -> None:
+    rules = ["latency_ms_p95 <= 500"]
+    short = load_scenario(
+        ROOT / "scenarios/faulty.yaml",
+        [
+            "load.requests=1000",
+            "plans=[parallel]",
+            "workflow.retry.attempts=2",
+            f"slo.rules={rules}",
+            "experiment.warmup=none",
+        ],
+    )
+    run = simulate_once(short, short.plans[0], 0)
+    within = int((run.out.delivered & (run.out.latency_ns <= 500_000_000)).sum())
+    assert not run.out.delivered.all()
+    assert measure(short, run).figures["share_within_500_ms"] == within / 1000

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
-from sim.contract.figure import MEAN_LATENCY
+from sim.contract.figure import MEAN_DELIVERED_LATENCY
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import INK, PAPER, clipped, plan_styles, thousands
@@ -19,7 +19,8 @@ from sim.result.result import Result
 def mean_latency(results: Sequence[Result]) -> Figure:
     """Draw bars with 95 % intervals, and a tick at the bound that no allocation beats."""
     readings = [
-        f"{result.scenario.name}, {plan_name(plan)}: {estimate_cell(plan.estimates[MEAN_LATENCY]).text} ms"
+        f"{result.scenario.name}, {plan_name(plan)}: "
+        f"{estimate_cell(plan.estimates[MEAN_DELIVERED_LATENCY]).text} ms"
         for result in results
         for plan in result.plans
     ]
@@ -60,12 +61,12 @@ def paint_scenario(axes: Axes, result: Result) -> None:
 
 def longest(results: Sequence[Result]) -> float:
     """Return the end of the longest bar, interval included, ms."""
-    figures = [plan.estimates[MEAN_LATENCY] for result in results for plan in result.plans]
+    figures = [plan.estimates[MEAN_DELIVERED_LATENCY] for result in results for plan in result.plans]
     return max((one.high or one.mean for one in figures if not math.isnan(one.mean)), default=1.0) or 1.0
 
 
 def paint_bar(axes: Axes, place: int, plan: PlanResult, color: str) -> None:
-    figure = plan.estimates[MEAN_LATENCY]
+    figure = plan.estimates[MEAN_DELIVERED_LATENCY]
     if math.isnan(figure.mean):
         return
     hatch = "////" if plan.stability.label == OVERLOADED else ""

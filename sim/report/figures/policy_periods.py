@@ -4,7 +4,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure as Canvas
 
 from sim.answers.policy import POLICY, PolicyPeriod, PolicyResult
-from sim.contract.figure import MEAN_LATENCY
+from sim.contract.figure import MEAN_DELIVERED_LATENCY
 from sim.contract.plan import FIXED_PLANS
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
@@ -38,7 +38,7 @@ def policy_periods(result: PolicyResult) -> Figure:
 
 def paint_plan(axes: Axes, periods: tuple[PolicyPeriod, ...], label: str, colour: str, offset: float) -> None:
     """Draw one plan's bars."""
-    figures = [one.figures[label][MEAN_LATENCY] for one in periods]
+    figures = [one.figures[label][MEAN_DELIVERED_LATENCY] for one in periods]
     axes.barh(
         [place + offset for place in range(len(periods))],
         [figure.mean for figure in figures],
@@ -52,6 +52,7 @@ def paint_plan(axes: Axes, periods: tuple[PolicyPeriod, ...], label: str, colour
 def in_words(period: PolicyPeriod) -> str:
     """Return a period's means."""
     means = (
-        f"{label} {trimmed(figures[MEAN_LATENCY].mean, 1)} ms" for label, figures in period.figures.items()
+        f"{label} {trimmed(figures[MEAN_DELIVERED_LATENCY].mean, 1)} ms"
+        for label, figures in period.figures.items()
     )
     return f"{period.name}: {', '.join(means)}"

@@ -16,6 +16,7 @@ from sim.statistics.percentile import Missing
 
 ROWS = (
     *levels_of(named.LATENCY),
+    *levels_of(named.DELIVERED_LATENCY),
     *levels_of(named.WAITING),
     named.UTILISATION,
     named.THROUGHPUT,
@@ -29,8 +30,10 @@ ATTEMPTS = (named.ATTEMPTS_PER_CALL, named.REJECTED_SHARE)
 WORKLOAD_TIMES = (named.REQUESTS, *named.LATENCIES, named.MEAN_WAIT, named.MAX_WAIT, named.SLOT_SHARE)
 
 DELIVERED_WORDS = (
-    "Latencies and waits are those of delivered requests. Every attempt is paid for, whatever came of it; "
-    "what failed requests cost is part of the cost of a delivered one."
+    "A request that was not delivered counts as later than any other, so that beside one there is no mean "
+    "and no maximum of latency. Delivered latencies and waits are those of delivered requests alone. Every "
+    "attempt is paid for, whatever came of it; what failed requests cost is part of the cost of a "
+    "delivered one."
 )
 PERCENTILE_WORDS = (
     "Percentiles are nearest-rank: always a latency that a request had. One is shown only where at least 10 "
@@ -39,8 +42,8 @@ PERCENTILE_WORDS = (
     "own figure. Pooled ones are taken once, of all replications' latencies put together. With one "
     "replication both are the same, and only one is shown.",
     "Latency runs from arrival to completion of a request, queueing and join included. Waiting is that of a "
-    "single call, from ready to start. Utilisation, throughput and active requests are those of the whole "
-    "run, to its last completion; all else leaves out the warm-up, by arrival.",
+    "single call, from ready to start. Utilisation, throughput and active requests are those of the time "
+    "from the end of the warm-up to the last arrival; all else leaves out the warm-up, by arrival.",
 )
 
 
@@ -76,7 +79,9 @@ def rows_of(result: Result) -> tuple[str, ...]:
         for name in ATTEMPTS
         if name in plan.estimates
     )
-    return (*ROWS, *(ATTEMPTS if several else ()), *(() if all_delivered(result) else named.OUTCOME_SHARES))
+    some_lost = any(plan.estimates[named.MAX_LATENCY].undelivered for plan in result.plans)
+    shown = [name for name in ROWS if some_lost or name not in levels_of(named.DELIVERED_LATENCY)]
+    return (*shown, *(ATTEMPTS if several else ()), *(() if all_delivered(result) else named.OUTCOME_SHARES))
 
 
 def figures_table(result: Result) -> Table:
