@@ -86,7 +86,7 @@ def held(rule: SloRule, figure: Estimate, stability: Stability) -> tuple[str, st
     kept = [rule.holds(end) for end in ends]
     if math.isnan(figure.mean):
         return UNDECIDED, figure.reason or "the figure is missing"
-    if stability.label == "overloaded":
+    if stability.is_overloaded:
         return MISSED, f"overloaded: {stability.reason}"
     if all(kept):
         return MET, ""

@@ -11,6 +11,7 @@ import numpy as np
 from sim.check import CheckReport
 from sim.contract.figure import ACTIVE_REQUESTS, LATENCY, MEAN_LATENCY
 from sim.draws.drawing import is_deterministic
+from sim.result.capacity import PlanCapacity, capacity_of
 from sim.result.expected import Expected, expected
 from sim.result.label import label_period, label_run
 from sim.run.kept_run import KeptRun
@@ -55,6 +56,8 @@ class PlanResult:
 
     Parameters
     ----------
+    capacity
+        What binds by arithmetic.
     values, estimates
         Each figure per replication, and its mean with interval.
     expected
@@ -68,6 +71,7 @@ class PlanResult:
     """
 
     plan: PlanChoice
+    capacity: PlanCapacity
     values: Values
     estimates: dict[str, Estimate]
     pooled_ms: Figures
@@ -114,15 +118,17 @@ def plan_result(
     deterministic = is_deterministic(scenario)
     values, estimates = over_replications([one.figures for one in measured], deterministic)
     latencies_ns = tuple(one.latency_ns for one in measured)
-    periods = period_results(scenario, [one.periods for one in measured], deterministic)
+    capacity = capacity_of(scenario, plan)
+    periods = period_results(scenario, capacity, [one.periods for one in measured], deterministic)
     return PlanResult(
         plan=plan,
+        capacity=capacity,
         values=values,
         estimates=estimates,
         pooled_ms=percentile_figures(LATENCY, np.concatenate(latencies_ns)),
         latency_ns=latencies_ns,
         dropped=tuple(one.dropped for one in measured),
-        stability=label_run(scenario, measured),
+        stability=label_run(scenario, capacity, measured),
         expected=expected(scenario, plan, *active_and_work(measured)) if scenario.is_plain else (),
         periods=periods,
         workloads=workload_results([one.workloads for one in measured], deterministic),
@@ -166,14 +172,17 @@ def over_replications(rows: Sequence[Figures], deterministic: bool) -> tuple[Val
 
 
 def period_results(
-    scenario: Scenario, replications: Sequence[tuple[MeasuredPeriod, ...]], deterministic: bool
+    scenario: Scenario,
+    capacity: PlanCapacity,
+    replications: Sequence[tuple[MeasuredPeriod, ...]],
+    deterministic: bool,
 ) -> tuple[PeriodResult, ...]:
     """Return each period's figures over the replications."""
     return tuple(
         PeriodResult(
             parts[0].period,
             *over_replications([part.figures for part in parts], deterministic),
-            label_period(scenario, parts),
+            label_period(scenario, capacity, parts),
         )
         for parts in zip(*replications, strict=True)
     )

@@ -11,7 +11,7 @@ from sim.contract.allocation import allocation_named
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import GRID, INK, PAPER, Look, plan_styles, sample, thousands
-from sim.report.words import OVERLOADED
+from sim.statistics.stability import OVERLOADED
 
 
 def load_curve(table: FlipTable) -> Figure:

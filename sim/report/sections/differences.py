@@ -6,9 +6,10 @@ from sim.answers.comparison import Comparison, PlanDifference
 from sim.contract.figure import FIGURES
 from sim.report.content import Cell, Paragraph, Section, Table, table_of
 from sim.report.shown import Show, missing, ms
-from sim.report.words import CHEAPER, OVERLOADED
+from sim.report.words import CHEAPER
 from sim.statistics.digits import BLANK, MINUS, decimals_of, fixed, plus_minus, trimmed
 from sim.statistics.interval import Difference
+from sim.statistics.stability import OVERLOADED
 
 HEADINGS = ("Scenario", "Compared", "Figure", "Difference", "95 % interval", "In words", "Variance reduction")
 PAIRING_WORDS = (
