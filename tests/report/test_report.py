@@ -199,7 +199,7 @@ def test_overload_is_marked_wherever_its_figures_stand() -> None:
             continue  # what is asked of constraints is so with or without a run
         for row in (table.headings, *table.rows):
             assert not labels & set(texts(row)), table.caption
-    assert not any("20 slots" in note for table in tables("overloaded").values() for note in table.notes)
+    assert not any("25.2 of 20" in note for table in tables("overloaded").values() for note in table.notes)
     for text in (html_of("overloaded"), markdown_of("overloaded")):
         assert text.count("⚠") > 20
 

@@ -278,7 +278,7 @@ def at_97(kind: str) -> Scenario:
                 "load": {"kind": "open", "rate_per_s": 48.5, "requests": 10_000},
             }
         )
-    steps = [{"at_s": 10, "concurrency": 20}] if kind == "steps" else []
+    steps = [{"at_s": 1, "concurrency": 20}] if kind == "steps" else []
     load = open_load(rate_per_s=194, requests=10_000)
     concurrency = 10 if steps else 20
     return served(load, exponential(UNIT_MS), concurrency=concurrency, concurrency_steps=steps)
