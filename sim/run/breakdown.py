@@ -237,7 +237,9 @@ class ProviderWaits:
 
     def own_cap_ns(self, request: int, from_ns: int, to_ns: int) -> int:
         """Return how much of a wait beside a free slot was at the request's own cap, where a limit is too."""
-        return 0 if self.own_cap is None else self.own_cap.held_ns(request, from_ns, to_ns, self)
+        if self.own_cap is None:
+            return 0
+        return self.own_cap.held_ns(request, from_ns, to_ns, self.at_ns, self.is_full_at)
 
     def is_full_at(self, time_ns: IntArray) -> BoolArray:
         """Return whether every slot was taken at each time (bool[n])."""

@@ -1,15 +1,12 @@
 """When a request held as many slots of a provider as it might: recomputed from the tables alone."""
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
 from sim.contract.output import NO_SLOT
 from sim.run.simulation import Run
 from sim.units import BoolArray, IntArray
-
-if TYPE_CHECKING:
-    from sim.run.breakdown import ProviderWaits
 
 
 class OwnCap:
@@ -48,8 +45,18 @@ class OwnCap:
             cap = np.maximum(1, offered * each // active) if rules.allocation.caps else offered
             self.caps.append(cap if one.max_degree is None else np.minimum(cap, one.max_degree))
 
-    def held_ns(self, request: int, from_ns: int, to_ns: int, wait: "ProviderWaits") -> int:
-        """Return for how long, beside a free slot, a request held all that it might between two instants."""
+    def held_ns(
+        self,
+        request: int,
+        from_ns: int,
+        to_ns: int,
+        changes_ns: IntArray,
+        is_full_at: Callable[[IntArray], BoolArray],
+    ) -> int:
+        """Return for how long, beside a free slot, a request held all that it might between two instants.
+
+        `changes_ns` are the instants, ascending, at which `is_full_at` (every slot is taken) may change.
+        """
         if from_ns >= to_ns:
             return 0
         out, attempts = self.run.out, self.run.out.attempts
@@ -61,12 +68,12 @@ class OwnCap:
         start_ns, finish_ns = attempts.start_ns[first:last][here], attempts.finish_ns[first:last][here]
         marks = [
             within(times, from_ns, to_ns)
-            for times in (self.at_ns, wait.at_ns, np.sort(start_ns), np.sort(finish_ns))
+            for times in (self.at_ns, changes_ns, np.sort(start_ns), np.sort(finish_ns))
         ]
         at_ns = np.unique(np.concatenate([np.array([from_ns]), *marks]))
         held = (start_ns <= at_ns[:, None]).sum(axis=1) - (finish_ns <= at_ns[:, None]).sum(axis=1)
         cap = self.caps[workload][np.searchsorted(self.at_ns, at_ns, side="right") - 1]
-        is_held: BoolArray = (held >= cap) & ~wait.is_full_at(at_ns)
+        is_held: BoolArray = (held >= cap) & ~is_full_at(at_ns)
         return int(np.diff(at_ns, append=to_ns)[is_held].sum())
 
 

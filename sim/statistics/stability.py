@@ -8,6 +8,7 @@ overloaded, only `near saturation` when more users would merely wait, or `limite
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -18,7 +19,8 @@ NEAR_SATURATION = 0.9
 WINDOWS = 20
 TREND_CONFIDENCE = 0.95
 
-OVERLOADED, COLLAPSED, NEAR, STABLE = "overloaded", "collapsed", "near saturation", "stable"
+OVERLOADED: Final = "overloaded"
+COLLAPSED, NEAR, STABLE = "collapsed", "near saturation", "stable"
 DETERMINISTIC, LIMITED_BY = "deterministic", "limited by"
 
 
