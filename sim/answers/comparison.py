@@ -17,6 +17,7 @@ from sim.result.summary import difference_summary
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad
 from sim.statistics.interval import Difference, Estimate, paired_difference
+from sim.statistics.stability import OVERLOADED
 
 COMPARED = (MEAN_LATENCY, P95_LATENCY, COST_PER_REQUEST)
 
@@ -192,6 +193,8 @@ def flip_sentence(results: Sequence[Result], flip: Flip | None) -> str:
     words = "; ".join(f"{result.scenario.name}: {scenario_words(result)}" for result in results)
     if len(results) == 1:
         return words
+    if OVERLOADED in decisions and len(decisions - {OVERLOADED}) <= 1:
+        return f"No verdict where it is overloaded. {words}"
     if len(decisions) == 1:
         return f"The verdict does not flip. {words}"
     where = ""
@@ -204,7 +207,7 @@ def flip_sentence(results: Sequence[Result], flip: Flip | None) -> str:
 def scenario_words(result: Result) -> str:
     """Return what a scenario decides, from which latencies, and at what price."""
     measured = result.decision.measured
-    if measured is None or measured.decision == UNDECIDED:
+    if measured is None or measured.verdict is None or measured.decision == UNDECIDED:
         return result.decision.reason
     serial, chosen = (plan.estimates[MEAN_DELIVERED_LATENCY] for plan in compared_plans(result))
     words = (

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,9 @@ from sim.draws.drawing import expected_requests
 from sim.draws.run_input import evaluate
 from sim.engine import select_engine
 from sim.errors import ArgumentError
-from sim.plan.criteria import MERGE, MarginalGain, marginal_gains
+from sim.plan.criteria import KEEP_SERIAL, MERGE, MarginalGain, marginal_gains
+from sim.result.binding import binding_lines
+from sim.result.capacity import capacities
 from sim.result.experiment import simulate
 from sim.result.measured_decision import UNDECIDED
 from sim.result.plan_result import PlanResult
@@ -26,6 +28,7 @@ from sim.result.summary import plain
 from sim.run.backend import Crew, Workers, backend_for
 from sim.scenario import Scenario
 from sim.statistics.interval import FASTER, Estimate
+from sim.statistics.stability import OVERLOADED
 from sim.units import ns_to_ms
 
 REQUESTS_PER_USER = 400
@@ -135,16 +138,41 @@ class FlipTable:
         return [self._sentence(allocation) for allocation in self.allocations]
 
     def _sentence(self, allocation: str) -> str:
-        flips = [(low, high) for low, high in self.changes(allocation) if low.decision != high.decision]
-        name = LEVEL_WORDS[self.level]
+        flips = [
+            (low, high)
+            for low, high in self.changes(allocation)
+            if low.decision != high.decision and OVERLOADED not in (low.decision, high.decision)
+        ]
+        name, beyond = LEVEL_WORDS[self.level], self.beyond(allocation)
+        decision = self.of(allocation)[0].decision
+        if beyond is not None and not flips:
+            until = f"{decision} below {beyond:g} {name}, " if decision != OVERLOADED else ""
+            return f"{allocation}: {until}overloaded from {beyond:g} on: no verdict there"
         if not flips:
-            decision = self.of(allocation)[0].decision
             return f"{allocation}: {decision} at every level from {self._span(allocation)} {name}"
         words = ", ".join(
             f"{low.decision} -> {high.decision} between {low.value:g} and {high.value:g} {name}"
             for low, high in flips
         )
-        return f"{allocation}: {words}"
+        ending = "" if beyond is None else f"; overloaded from {beyond:g} on: no verdict there"
+        return f"{allocation}: {words}{ending}"
+
+    def beyond(self, allocation: str) -> float | None:
+        """Return the level from which on no plan has a steady state; None where there is none."""
+        unsteady = takewhile(lambda level: level.decision == OVERLOADED, reversed(self.of(allocation)))
+        return min((level.value for level in unsteady), default=None)
+
+    @property
+    def binding(self) -> list[str]:
+        """What binds at the highest level, under the first allocation."""
+        last = max(level.value for level in self.levels)
+        there = at_level(
+            self.scenario, self.level, last, self.allocations[0], REQUESTS_PER_USER, OPEN_REQUESTS
+        )
+        return [
+            f"at {last:g} {LEVEL_WORDS[self.level]}: {line}"
+            for line in binding_lines(there, capacities(there))
+        ]
 
     def _span(self, allocation: str) -> str:
         levels = self.of(allocation)
@@ -319,8 +347,13 @@ def plan_figure(plan: PlanResult) -> PlanFigure:
 
 
 def best_plan(result: Result) -> str:
-    """Return the plan with the lowest mean latency, `serial` where parallel is not shown to be faster."""
+    """Return the plan with the lowest mean latency, `serial` where parallel is not shown to be faster.
+
+    Of plans without a steady state none is best, nor one that has none beside one that has.
+    """
     measured = result.decision.measured
+    if measured is not None and measured.verdict is None and measured.decision != UNDECIDED:
+        return {MERGE: PARALLEL, KEEP_SERIAL: SERIAL}.get(measured.decision, OVERLOADED)
     faster = measured is not None and measured.difference.words == FASTER
     return PARALLEL if faster else SERIAL
 

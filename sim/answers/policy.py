@@ -20,6 +20,7 @@ from sim.contract.figure import (
 from sim.contract.plan import FIXED_PLANS
 from sim.draws.drawing import is_deterministic
 from sim.errors import ArgumentError
+from sim.result.decision import none_is_steady
 from sim.result.objective import MET, SloVerdict, slo_verdict
 from sim.result.plan_result import PeriodResult, PlanResult, plan_result
 from sim.result.summary import difference_summary, plain, provenance, slo_summary
@@ -108,11 +109,18 @@ class PolicyResult:
     @property
     def beats_both(self) -> bool:
         """Whether its mean latency over the whole load is below that of either fixed plan."""
-        return self.whole.above_better_share < 0
+        return not self.unsteady and self.whole.above_better_share < 0
+
+    @property
+    def unsteady(self) -> str:
+        """Why no plan has a steady state, so that nothing is said of its worth; empty where one has."""
+        return none_is_steady(self.plans)
 
     @property
     def sentence(self) -> str:
         """The rule and its worth in one sentence."""
+        if self.unsteady:
+            return f"{rule_words(self.table)}: {self.unsteady}"
         return f"{rule_words(self.table)}: {worth_words(self.whole)}"
 
     def summary(self) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from sim.run.backend import Crew, Workers
 from sim.scenario import Scenario
 from sim.scenario.failures import CAUSES, Failures
 from sim.scenario.load import OpenLoad
+from sim.statistics.stability import OVERLOADED
 
 LEAST_REPLICATIONS = 5
 FACTORS_UP = (1.25, 1.6, 2.0, 3.0, 5.0, 10.0)
@@ -67,6 +68,8 @@ class Simulated:
             found = judge(self.at(after)).decision
             if found == decision:
                 before = after
+            elif found == OVERLOADED:
+                break  # nothing is decided beyond capacity
             elif found in (MERGE, KEEP_SERIAL):
                 same, other = self._bisected(decision, before, after, judge)
                 return (same, other) if decision == MERGE else (other, same)

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from itertools import takewhile
 from typing import Any
 
-from sim.answers.candidate import Asked, runner_for
+from sim.answers.candidate import Asked, choices_for, runner_for
 from sim.answers.size_search import FOUND, GRID, NONE, Anomaly, NextSlot, Number, Search, SizePoint
 from sim.errors import ArgumentError
+from sim.result.binding import binding_lines
+from sim.result.capacity import capacity_of
 from sim.result.objective import MET
 from sim.result.summary import provenance
 from sim.run.backend import Workers
@@ -74,6 +76,14 @@ class Sizing:
             f"cannot decide within {self.most_replications} replications whether {rules} holds at "
             f"{self.path} {doubt}"
         )
+
+    @property
+    def binding(self) -> list[str]:
+        """What binds at the answer; without one, at the value that should do best."""
+        value = self.values[-1] if self.answer is None else self.answer
+        there = self.scenario.replace({self.path: value})
+        found = [capacity_of(there, choice) for choice in choices_for(there, self.asked.plan)]
+        return [f"at {self.path} {value:g}: {line}" for line in binding_lines(there, found)]
 
     @property
     def safe_from(self) -> Number | None:

@@ -3,7 +3,9 @@
 import math
 
 from sim.contract.figure import MAX_LATENCY, MEAN_LATENCY, MEAN_WAIT, THROUGHPUT
+from sim.result.capacity import capacity_of
 from sim.result.expected import alone_ms, waits
+from sim.result.label import is_finite, overload_of
 from sim.result.plan_result import PlanResult
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad
@@ -14,7 +16,6 @@ from sim.statistics.bounds import (
     closed_throughput_bound,
     open_latency_bound,
     open_throughput_bound,
-    utilisation,
 )
 
 FROM_BELOW = (MEAN_LATENCY, MAX_LATENCY)
@@ -36,12 +37,10 @@ def bound_of(rule: SloRule, plan: PlanResult) -> tuple[str, float] | None:
 
 def ruled_out(scenario: Scenario, choice: PlanChoice, rule: SloRule) -> bool:
     """Return whether a steady state of a plain run cannot keep a rule, by bounds or by Erlang C."""
+    if not is_finite(scenario) and any(map(overload_of, capacity_of(scenario, choice).stretches)):
+        return True
     if not scenario.is_plain or rule.scope is not None:
         return False
-    if isinstance(scenario.load, OpenLoad):
-        busy = utilisation(arrivals_per_ms(scenario), work_ms(scenario), slots(scenario))
-        if busy >= 1:
-            return True
     if rule.metric in FROM_BELOW and rule.at_most:
         return not rule.holds(latency_bound_ms(scenario, choice))
     if rule.metric == THROUGHPUT and not rule.at_most:

@@ -32,22 +32,13 @@ def capacity(
     """
     if not 0 < target_load <= 1:
         raise ArgumentError("--target-load", "must be above 0 and at most 1", target_load)
-    from sim.result.capacity import capacities
+    from sim.result.capacity import capacities, capacity_summary
     from sim.scenario import load_scenario
 
     scenario = load_scenario(file, overrides(sets, seed=None, plans=plans))
     found = capacities(scenario)
     if as_json:
-        say_json(
-            {
-                "capacity": {
-                    "scenario": scenario.name,
-                    "scenario_file": scenario.path,
-                    "target_load": target_load,
-                    "plans": {one.label: one.summary(target_load) for one in found},
-                }
-            }
-        )
+        say_json({"capacity": capacity_summary(scenario, found, target_load)})
     else:
         from sim.cli.show_capacity import capacity_parts
 

@@ -8,9 +8,9 @@ from sim.contract.plan import PARALLEL, PLANS
 from sim.result.plan_result import PlanResult
 from sim.statistics.digits import decimals_of, fixed, plus_minus, typed
 from sim.statistics.interval import Difference, Estimate
+from sim.statistics.stability import OVERLOADED
 
 BLANK = "-"
-OVERLOADED = "overloaded"
 ORDER = {name: place for place, name in enumerate(sorted(PLANS, key=lambda name: name != PARALLEL))}
 """Plans in tables: the question, what it is held against, the mixture of both, and the lead for a cache."""
 

@@ -14,9 +14,11 @@ from sim.cli.terminal import new_table
 from sim.contract.figure import FIGURES, REQUESTS, figure_of
 from sim.contract.plan import ADAPTIVE
 from sim.plan.criteria import Criterion
+from sim.result.binding import binding_lines
 from sim.result.result import Result
 from sim.scenario import Scenario
 from sim.scenario.load import ClosedLoad, OpenLoad, StepsLoad, TraceLoad
+from sim.statistics.stability import COLLAPSED, OVERLOADED
 
 
 def load_words(scenario: Scenario) -> str:
@@ -58,6 +60,7 @@ def run_parts(result: Result) -> list[RenderableType]:
     """Return everything about one simulated scenario: the verdict first."""
     return [
         header(result),
+        *top_lines(result),
         *decision_lines(result),
         "",
         figures_table(result),
@@ -67,11 +70,27 @@ def run_parts(result: Result) -> list[RenderableType]:
         *workloads_parts(result),
         *time_parts(result),
         "",
-        *(f"{plan.label}: {plan.stability.label}: {plan.stability.reason}" for plan in result.plans),
+        *stability_lines(result, at_top=False),
         f"checks: {checks_words(result.checks)}",
         *slo_lines(result),
         *(f"note: {note}" for note in result.notes),
     ]
+
+
+def top_lines(result: Result) -> list[str]:
+    """Return what binds, and which plans have no steady state."""
+    binding = binding_lines(result.scenario, [plan.capacity for plan in result.plans])
+    return [*binding, *stability_lines(result, at_top=True)]
+
+
+def stability_lines(result: Result, *, at_top: bool) -> list[str]:
+    """Return how steady the plans are, each reason once; overload and collapse are said at the top."""
+    plans: dict[str, list[str]] = {}
+    for plan in result.plans:
+        found = plan.stability
+        if at_top == (found.label in (OVERLOADED, COLLAPSED)):
+            plans.setdefault(f"{found.label}: {found.reason}", []).append(plan.label)
+    return [f"{', '.join(labels)}: {words}" for words, labels in plans.items()]
 
 
 def figures_table(result: Result) -> Table:

@@ -8,9 +8,10 @@ from rich.table import Table
 
 from sim.cli.terminal import new_table
 from sim.plan.constraint import Constraint
-from sim.result.capacity import Arriving, PlanCapacity, StretchCapacity
+from sim.result.binding import answer, named, number, percent, shown, workload_lines
+from sim.result.capacity import PlanCapacity, StretchCapacity
 from sim.scenario import Scenario
-from sim.statistics.digits import decimals_of, fixed, trimmed, typed
+from sim.statistics.digits import trimmed
 
 BAR, MOST_BEYOND = 20, 10
 """Characters for a load of 100 %, and most of them beyond it."""
@@ -63,35 +64,6 @@ def stretch_parts(
     yield from (f"  to buy: {buying(one, several, target_load)}" for one in stretch.to_buy(target_load))
 
 
-def answer(stretch: StretchCapacity, several: bool) -> str:
-    """Return what binds, and whether there is a steady state."""
-    bound = stretch.binding
-    if bound is None:
-        return "nothing is asked for"
-    words = f"binding: {named(bound, several)}, loaded to {percent(bound.load)}"
-    if stretch.overloaded:
-        words += "; no steady state"
-    elif bound.is_reached():
-        words += "; users wait"
-    others = {way: load for way, load in stretch.load_by_way.items() if load != stretch.load}
-    return words + "".join(f" (all in {way}: {percent(load)})" for way, load in others.items())
-
-
-def workload_lines(scenario: Scenario, stretch: StretchCapacity, one: Arriving) -> Iterator[str]:
-    """Yield the largest sustainable rate of a workload, or its knee."""
-    of = f"{one.name}: " if len(scenario.parts) > 1 else ""
-    if one.users is None:
-        most = stretch.largest_rate_per_s(one)
-        yield f"{of}{number(one.rate_per_s)} requests/s; largest sustainable rate {number(most)} requests/s"
-        return
-    pause = f" + {number(one.think_ms)} ms pause" if one.think_ms else ""
-    yield (
-        f"{of}{number(one.users)} users; knee at {number(stretch.knee_users(one))} users"
-        f" ({number(one.unloaded_ms)} ms unloaded{pause});"
-        f" at most {number(stretch.throughput_per_s(one))} requests/s"
-    )
-
-
 def constraints_table(stretch: StretchCapacity, several: bool) -> Table:
     """Return one row for each constraint, the binding one marked."""
     table = new_table(
@@ -132,25 +104,3 @@ def buying(one: Constraint, several: bool, target_load: float) -> str:
     if needed is None:
         return f"no {named(one, several)} is enough"
     return f"{named(one, several)} {needed:,} for a load of {trimmed(100 * target_load)} %"
-
-
-def named(one: Constraint, several: bool) -> str:
-    """Return a constraint's name, with the provider's where there are several."""
-    return f"{one.name} of {one.provider}" if several else one.name
-
-
-def number(value: float | None) -> str:
-    """Return a number as text, whole where it is but for its last bits."""
-    if value is None or math.isinf(value):
-        return "without end"
-    return f"{value:,.0f}" if math.isclose(value, round(value)) else shown(value)
-
-
-def percent(share: float) -> str:
-    """Return a share as text."""
-    return f"{shown(100 * share)} %"
-
-
-def shown(value: float) -> str:
-    """Return a number as text, with more decimals where it is small."""
-    return typed(fixed(value, decimals_of(value)))

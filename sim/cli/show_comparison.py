@@ -7,21 +7,23 @@ from rich.table import Table
 
 from sim.answers.comparison import COMPARED, Comparison, PlanDifference
 from sim.answers.flip import FlipTable, Level, PlanFigure
-from sim.cli.figures import BLANK, ORDER, OVERLOADED, estimate, in_order, number
-from sim.cli.show import checks_words, load_words, slo_lines
+from sim.cli.figures import BLANK, ORDER, estimate, in_order, number
+from sim.cli.show import checks_words, load_words, slo_lines, top_lines
 from sim.cli.terminal import new_table
 from sim.contract.figure import FIGURES, MEAN_LATENCY, of_delivered
 from sim.result.observed import tellable
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.statistics.interval import Difference
+from sim.statistics.stability import OVERLOADED
 
 LEVELS = {"active_requests": "active requests", "rate_per_s": "requests/s"}
 
 
 def comparison_parts(comparison: Comparison) -> list[RenderableType]:
     """Return scenarios beside each other, the paired differences, and where the verdict flips."""
-    parts: list[RenderableType] = [overview_table(comparison.results), "", comparison.sentence, ""]
+    tops = [f"{one.scenario.name}: {line}" for one in comparison.results for line in top_lines(one)]
+    parts: list[RenderableType] = [*tops, "", overview_table(comparison.results), "", comparison.sentence, ""]
     for words, pairs in (
         ("plans on the same draws", comparison.between_plans),
         ("scenarios on the same draws", comparison.between_scenarios),
@@ -84,7 +86,7 @@ def signed(difference: Difference) -> str:
 
 def flip_parts(table: FlipTable) -> list[RenderableType]:
     """Return the levels under each allocation, and the sentences where the decision changes."""
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [*table.binding, ""]
     for allocation in table.allocations:
         parts += [f"{table.scenario.name}, {allocation}: {MEANING}", levels_table(table, allocation), ""]
     return [*parts, *table.sentences()]

@@ -19,7 +19,7 @@ from sim.contract.figure import FIGURES
 
 def size_parts(sizing: Sizing) -> list[RenderableType]:
     """Return the answer first, then the candidates that were simulated."""
-    parts: list[RenderableType] = [f"{sizing.scenario.name}: {sizing.sentence}"]
+    parts: list[RenderableType] = [*sizing.binding, f"{sizing.scenario.name}: {sizing.sentence}"]
     parts += [*missing_words(sizing), *anomaly_words(sizing)]
     if sizing.next_slot is not None:
         parts.append(next_slot_words(sizing.next_slot))

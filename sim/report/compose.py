@@ -6,8 +6,11 @@ from collections.abc import Sequence
 from sim.answers.comparison import Comparison, flip_sentence, plan_differences
 from sim.answers.flip import FlipTable
 from sim.contract.figure import MEAN_DELIVERED_LATENCY
+from sim.contract.plan import SERIAL
+from sim.plan.criteria import KEEP_SERIAL
 from sim.report.content import Card, Reading, ReportContent, Section
 from sim.report.sections.breakdown import breakdown
+from sim.report.sections.capacity import capacity
 from sim.report.sections.decision import decision, serial_and_other
 from sim.report.sections.differences import differences
 from sim.report.sections.evidence import checks, slo, theory
@@ -24,15 +27,16 @@ from sim.report.words import (
     DECISION_MARKS,
     DECISIONS,
     FINITE_RUN,
-    OVERLOADED,
     delivered_share,
     setting_words,
     slug,
 )
+from sim.result.decision import sustainable_words
 from sim.result.measured_decision import UNDECIDED, MeasuredDecision
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
 from sim.statistics.digits import plus_minus
+from sim.statistics.stability import COLLAPSED, OVERLOADED
 
 
 def compose(
@@ -61,6 +65,7 @@ def sections(
     """Return the sections that have something to say, in order."""
     names = figure_names(comparison.results)
     candidates = (
+        capacity(comparison),
         glance(comparison),
         decision(comparison),
         slo(comparison),
@@ -80,6 +85,7 @@ def sections(
     return tuple(section for section in candidates if section is not None)
 
 
+ENDS_BY_NATURE = "the load ends by nature, so that its figures are judged as they are"
 MEAN = "mean"
 """The figure `mean-latency` is about all scenarios, so that the figures of one cannot begin so."""
 
@@ -107,14 +113,16 @@ def headline(comparison: Comparison) -> str:
     verdict = DECISIONS[result.decision.decision]
     if measured is None or math.isnan(measured.saved_ms):
         return verdict
-    overloaded = any(plan.stability.label == OVERLOADED for plan in result.plans)
-    other = serial_and_other(result)[1].label
-    ending = ", in an overloaded run" if overloaded else ""
+    other, ending = serial_and_other(result)[1].label, ""
+    if measured.decision == OVERLOADED:
+        return f"{verdict}: no steady state, no verdict"
+    if measured.verdict is None:
+        return f"{verdict}: {other if measured.decision == KEEP_SERIAL else SERIAL} has no steady state"
     if measured.saved_ms == 0:
-        return f"{verdict}: {other} takes as long as serial{ending}"
+        return f"{verdict}: {other} takes as long as serial"
     saved = plus_minus(abs(measured.saved_ms), measured.difference.half_width, 1)
     if measured.saved_ms > 0 and not price_is_right(measured):
-        ending = f", at too high a price{ending}"
+        ending = ", at too high a price"
     return f"{verdict}: {other} {'saves' if measured.saved_ms > 0 else 'loses'} {saved} ms{ending}"
 
 
@@ -126,6 +134,8 @@ def price_is_right(measured: MeasuredDecision) -> bool:
 
 def flip_headline(comparison: Comparison, decisions: set[str]) -> str:
     """Return whether the verdict flips, and between which loads; as the comparison's sentence begins."""
+    if OVERLOADED in decisions and len(decisions - {OVERLOADED}) <= 1:
+        return "No verdict where it is overloaded"
     if len(decisions) == 1:
         verdict = DECISIONS[next(iter(decisions))].lower()
         return f"The verdict does not flip: {verdict} everywhere"
@@ -172,18 +182,23 @@ def reason(result: Result) -> str:
     words = words[:1].upper() + words[1:]
     if measured is None or not measured.difference.half_width or measured.decision == UNDECIDED:
         return words
+    if measured.verdict is None:
+        return words
     saved = plus_minus(measured.saved_ms, measured.difference.half_width, 1)
     return f"{words}. Saved: {saved} ms (95 %, {measured.difference.replications:,} replications)"
 
 
 def warnings(comparison: Comparison) -> list[str]:
-    """Return one sentence for each scenario and reason of overload, naming its plans."""
-    plans: dict[tuple[str, str], list[str]] = {}
+    """Return one sentence for each scenario and reason of overload or collapse, naming its plans."""
+    plans: dict[tuple[str, str, str, str], list[str]] = {}
     for result in comparison.results:
         for plan in result.plans:
-            if plan.stability.label == OVERLOADED:
-                plans.setdefault((result.scenario.name, plan.stability.reason), []).append(plan.label)
+            found = plan.stability
+            if found.label in (OVERLOADED, COLLAPSED):
+                meaning = ENDS_BY_NATURE if found.is_finite else f"{FINITE_RUN}{sustainable_words(plan)}"
+                key = (result.scenario.name, found.label, found.reason, meaning)
+                plans.setdefault(key, []).append(plan.label)
     return [
-        f"Overloaded: {name} ({', '.join(labels)}). {reason[:1].upper()}{reason[1:]}; {FINITE_RUN}."
-        for (name, reason), labels in plans.items()
+        f"{label.capitalize()}: {name} ({', '.join(labels)}). {reason[:1].upper()}{reason[1:]}; {meaning}."
+        for (name, label, reason, meaning), labels in plans.items()
     ]

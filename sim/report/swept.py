@@ -9,15 +9,16 @@ from sim.report.content import Block, Bullets, Cell, Mark, Paragraph, ReportCont
 from sim.report.figures.heat_map import axis_words, can_be_drawn, heat_map, one_value, value_words
 from sim.report.figures.line_family import line_families
 from sim.report.shown import VALUES, columns
-from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN, OVERLOADED
+from sim.report.words import DECISION_MARKS, DECISIONS, FINITE_RUN
 from sim.statistics.digits import BLANK
+from sim.statistics.stability import OVERLOADED
 from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
 MOST_AXES_DRAWN = 2
 MOST_ROWS = 200
 POINT_FIGURES = (MEAN_LATENCY, P95_LATENCY, SUCCEEDED_SHARE, COST_PER_SUCCESS)
-VERDICTS = DECISIONS | {OVERLOADED: "Overloaded", NOT_COMPARED: "Not compared"}
-MARKS: dict[str, Mark] = {**DECISION_MARKS, OVERLOADED: "overloaded", NOT_COMPARED: ""}
+VERDICTS = DECISIONS | {NOT_COMPARED: "Not compared"}
+MARKS: dict[str, Mark] = {**DECISION_MARKS, NOT_COMPARED: ""}
 
 
 def sweep_report(sweep: Sweep, command: str) -> ReportContent:

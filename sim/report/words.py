@@ -3,7 +3,6 @@
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Final
 
 from sim.answers.flip import PlanFigure
 from sim.contract.allocation import allocation_named
@@ -21,10 +20,15 @@ from sim.scenario.model import WarmupCut
 from sim.scenario.provider import Provider
 from sim.statistics.digits import trimmed
 from sim.statistics.interval import FASTER, SLOWER, Estimate
+from sim.statistics.stability import OVERLOADED
 
-OVERLOADED: Final = "overloaded"
-DECISIONS = {MERGE: "Merge", KEEP_SERIAL: "Keep serial", UNDECIDED: "Undecided"}
-DECISION_MARKS: dict[str, Mark] = {MERGE: "good", KEEP_SERIAL: "bad", UNDECIDED: "unsure"}
+DECISIONS = {MERGE: "Merge", KEEP_SERIAL: "Keep serial", UNDECIDED: "Undecided", OVERLOADED: "Overloaded"}
+DECISION_MARKS: dict[str, Mark] = {
+    MERGE: "good",
+    KEEP_SERIAL: "bad",
+    UNDECIDED: "unsure",
+    OVERLOADED: "overloaded",
+}
 ARRIVALS = {
     "poisson": "Poisson arrivals at",
     "fixed": "arrivals at a fixed interval,",
@@ -52,10 +56,10 @@ def decision_cell(decision: str) -> Cell:
 
 
 def plan_cell(plan: PlanResult | PeriodResult, label: str) -> Cell:
-    """Return a plan's label, saying so where it was overloaded, with the reason as a footnote."""
+    """Return a plan's label, saying so where it was overloaded; the warnings at the top say why."""
     if plan.stability.label != OVERLOADED:
         return Cell(label)
-    return Cell(f"{label} ⚠ {OVERLOADED}", OVERLOADED, f"{label}: {plan.stability.reason}; {FINITE_RUN}")
+    return Cell(f"{label} ⚠ {OVERLOADED}", OVERLOADED)
 
 
 def delivered_share(figures: Mapping[str, Estimate]) -> float:

@@ -37,6 +37,8 @@ class Arriving:
         None where arrivals do not wait for answers.
     runs
         `serial` or `parallel`: the way that its capacity is of.
+    delivered_share, attempts_per_call
+        How likely a request comes to its join, and how many attempts a call takes, on the unloaded system.
     """
 
     name: str
@@ -45,6 +47,8 @@ class Arriving:
     unloaded_ms: float
     think_ms: float
     runs: str
+    delivered_share: float = 1.0
+    attempts_per_call: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,13 @@ class StretchCapacity:
         """The highest load; 0 where nothing is asked for."""
         found = self.binding
         return found.load if found else 0.0
+
+    @property
+    def attempts_per_call(self) -> float:
+        """How many attempts a call takes on the unloaded system, over all workloads; 1 where none is made."""
+        rate = sum(one.rate_per_s for one in self.workloads)
+        taken = sum(one.rate_per_s * one.attempts_per_call for one in self.workloads)
+        return taken / rate if rate else 1.0
 
     @property
     def overloaded(self) -> tuple[Constraint, ...]:
@@ -152,6 +163,18 @@ class PlanCapacity:
             "periods": [one.summary(target_load) for one in self.stretches],
             "assumptions": list(self.assumptions),
         }
+
+
+def capacity_summary(
+    scenario: Scenario, found: Sequence[PlanCapacity], target_load: float = TARGET_LOAD
+) -> dict[str, Any]:
+    """Return what binds under each plan as plain data."""
+    return {
+        "scenario": scenario.name,
+        "scenario_file": scenario.path,
+        "target_load": target_load,
+        "plans": {one.label: one.summary(target_load) for one in found},
+    }
 
 
 def constraint_summary(one: Constraint, target_load: float) -> dict[str, Any]:
@@ -277,12 +300,20 @@ def _with_ways(scenario: Scenario, stretch: Stretch, ways: Sequence[Way], reques
 def _arriving(request: Request, stretch: Stretch) -> Arriving:
     part, unloaded_ms = request.part, request.unloaded_ms
     runs = PARALLEL if request.way.is_parallel else SERIAL
-    rate, pause_ms = rate_per_s(part, stretch), think_ms(part)
-    if rate is not None:
-        return Arriving(part.part_name, rate, None, unloaded_ms, pause_ms, runs)
-    users = users_in(part, stretch)
+    rate, pause_ms, users = rate_per_s(part, stretch), think_ms(part), None
+    if rate is None:
+        users = users_in(part, stretch)
+        rate = 1000 * users / (unloaded_ms + pause_ms)
     return Arriving(
-        part.part_name, 1000 * users / (unloaded_ms + pause_ms), users, unloaded_ms, pause_ms, runs
+        part.part_name,
+        rate,
+        users,
+        unloaded_ms,
+        pause_ms,
+        runs,
+        request.joined,
+        sum(call.attempts * made for call, made in zip(request.calls, request.made, strict=True))
+        / (sum(request.made) or 1.0),
     )
 
 

@@ -22,7 +22,8 @@ class MeasuredDecision:
     Parameters
     ----------
     decision
-        `merge`, `keep-serial`, or `undecided` where the interval of the saving holds both.
+        `merge`, `keep-serial`, `undecided` where the interval of the saving holds both, or `overloaded` where
+        neither plan has a steady state.
     difference
         Parallel minus serial mean latency in ms, paired by replication.
     extra_cost_micros

@@ -98,7 +98,7 @@ def held(rule: SloRule, figure: Estimate, values: Sequence[Value], stability: St
         return MISSED, figure.reason or ""
     if math.isnan(figure.mean):
         return UNDECIDED, figure.reason or "the figure is missing"
-    if stability.label == "overloaded":
+    if stability.is_overloaded:
         return MISSED, f"overloaded: {stability.reason}"
     if rule.metric in MAXIMA:
         return held_by_all(figure, [rule.holds(float(value)) for value in values])

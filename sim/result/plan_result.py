@@ -11,6 +11,7 @@ import numpy as np
 from sim.check import CheckReport
 from sim.contract.figure import ACTIVE_REQUESTS, LATENCY, MEAN_LATENCY, REQUESTS
 from sim.draws.drawing import is_deterministic
+from sim.result.capacity import PlanCapacity, capacity_of
 from sim.result.expected import Expected, expected
 from sim.result.label import label_period, label_run
 from sim.result.observed import HasFigures, Observed
@@ -47,6 +48,8 @@ class PlanResult(HasFigures):
 
     Parameters
     ----------
+    capacity
+        What binds by arithmetic.
     observed
         Each figure per replication, and its mean with interval.
     expected
@@ -60,6 +63,7 @@ class PlanResult(HasFigures):
     """
 
     plan: PlanChoice
+    capacity: PlanCapacity
     pooled_ms: Figures
     latency_ns: tuple[IntArray, ...]
     dropped: tuple[int, ...]
@@ -102,18 +106,19 @@ def plan_result(
     """Return one plan's figures over its replications."""
     measured = [one for one, _ in outcomes]
     latencies_ns = tuple(one.latency_ns for one in measured)
-    observed = observe(scenario, measured)
+    observed, capacity = observe(scenario, measured), capacity_of(scenario, plan)
     issued = int(sum(float(count) for count in observed.values[REQUESTS]))
     undelivered = issued - sum(map(len, latencies_ns))
     return PlanResult(
         plan=plan,
+        capacity=capacity,
         observed=observed,
         pooled_ms=percentile_figures(LATENCY, np.concatenate(latencies_ns), undelivered),
         latency_ns=latencies_ns,
         dropped=tuple(one.dropped for one in measured),
-        stability=label_run(scenario, measured),
+        stability=label_run(scenario, capacity, measured),
         expected=expected(scenario, plan, *active_and_work(measured)) if scenario.is_plain else (),
-        periods=period_results(scenario, [one.periods for one in measured]),
+        periods=period_results(scenario, capacity, [one.periods for one in measured]),
         workloads=workload_results(scenario, [one.workloads for one in measured]),
         checks=reduce(add, (one.checks for one in measured)),
         kept=tuple(kept for _, kept in outcomes if kept is not None),
@@ -155,14 +160,14 @@ def observe(scenario: Scenario, measured: Sequence[Measured | MeasuredPeriod | M
 
 
 def period_results(
-    scenario: Scenario, replications: Sequence[tuple[MeasuredPeriod, ...]]
+    scenario: Scenario, capacity: PlanCapacity, replications: Sequence[tuple[MeasuredPeriod, ...]]
 ) -> tuple[PeriodResult, ...]:
     """Return each period's figures over the replications."""
     return tuple(
         PeriodResult(
             observe(scenario, parts),
             parts[0].period,
-            label_period(scenario, parts),
+            label_period(scenario, capacity, parts),
         )
         for parts in zip(*replications, strict=True)
     )

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sim.check import CheckReport
 from sim.contract.figure import MEAN_LATENCY
 from sim.draws.drawing import is_deterministic
+from sim.result.capacity import capacity_summary
 from sim.result.decision import Decision, decide
 from sim.result.objective import MET, SloVerdict, slo_verdicts
 from sim.result.plan_result import PlanResult, plan_result
@@ -91,6 +92,7 @@ class Result:
         """Return everything but the tables as plain data; the content of `summary.json`."""
         return {
             "provenance": self.provenance,
+            "capacity": capacity_summary(self.scenario, [plan.capacity for plan in self.plans]),
             "replications": self.replications,
             "deterministic": self.deterministic,
             "decision": decision_summary(self.decision),

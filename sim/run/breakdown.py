@@ -13,6 +13,7 @@ import numpy as np
 
 from sim.contract.output import NO_SLOT, OK, SUCCEEDED
 from sim.contract.run import WorkloadInput
+from sim.run.own_cap import OwnCap
 from sim.run.simulation import Run
 from sim.units import NS_PER_MS, BoolArray, IntArray
 
@@ -185,7 +186,15 @@ def straight_parts(
         here = np.array([workload.provider_of(one) == index for one in range(shape[1])])[call]
         full_ns = wait.all_full_ns(started_ns[here]) - wait.all_full_ns(became_ready_ns[here])
         np.add.at(parts[:, SLOTS_BUSY], row[here], full_ns)
-        np.add.at(parts[:, wait.beside_free], row[here], (started_ns - became_ready_ns)[here] - full_ns)
+        beside_ns = (started_ns - became_ready_ns)[here] - full_ns
+        np.add.at(parts[:, wait.beside_free], row[here], beside_ns)
+        if wait.own_cap is not None:
+            for at in np.flatnonzero(here)[beside_ns > 0].tolist():
+                own_ns = wait.own_cap_ns(
+                    int(requests[row[at]]), int(became_ready_ns[at]), int(started_ns[at])
+                )
+                parts[row[at], OWN_CAP] += own_ns
+                parts[row[at], LIMITS] -= own_ns
     return parts
 
 
@@ -222,6 +231,21 @@ class ProviderWaits:
         rules = run.given.providers[provider]
         held_back = rules.limits.rates or (any(rules.reserved) and not rules.allocation.caps)
         self.beside_free = LIMITS if held_back else OWN_CAP
+        capped = rules.allocation.caps or any(one.max_degree is not None for one in run.given.workloads)
+        # A limit that lets a call pass is not what it waits for while its request holds all that it may.
+        self.own_cap = OwnCap(run, provider) if held_back and capped else None
+
+    def own_cap_ns(self, request: int, from_ns: int, to_ns: int) -> int:
+        """Return how much of a wait beside a free slot was at the request's own cap, where a limit is too."""
+        if self.own_cap is None:
+            return 0
+        return self.own_cap.held_ns(request, from_ns, to_ns, self.at_ns, self.is_full_at)
+
+    def is_full_at(self, time_ns: IntArray) -> BoolArray:
+        """Return whether every slot was taken at each time (bool[n])."""
+        place = np.searchsorted(self.at_ns, time_ns, side="right") - 1
+        full: BoolArray = (place >= 0) & self.is_full[place]
+        return full
 
     def full_ns(self, time_ns: int) -> int:
         """Return for how long, up to a time within the period, every slot had been taken since some time."""
@@ -293,6 +317,7 @@ class Way:
     """One request's way from its answer back to its arrival."""
 
     def __init__(self, run: Run, request: int, waits: Sequence[ProviderWaits]) -> None:
+        self.request = request
         self.workload = run.given.workloads[int(run.out.workload[request])]
         self.legs = {(leg.call, leg.attempt): leg for leg in legs_of(run, self.workload, request)}
         self.ended_at: defaultdict[int, list[Leg]] = defaultdict(list)
@@ -343,6 +368,10 @@ class Way:
         full_ns, beside_free_ns = wait.split(leg.ready_ns, leg.start_ns)
         self.spent[SLOTS_BUSY] += full_ns
         self.spent[wait.beside_free] += beside_free_ns
+        if beside_free_ns and wait.own_cap is not None:
+            own_ns = wait.own_cap_ns(self.request, leg.ready_ns, leg.start_ns)
+            self.spent[OWN_CAP] += own_ns
+            self.spent[LIMITS] -= own_ns
         if leg.attempt == 0:
             return self.before(leg.ready_ns)
         earlier = [self.legs[leg.call, attempt] for attempt in range(leg.attempt)]

@@ -1,14 +1,14 @@
-"""Whether a run has a steady state: its label, from the offered load and from the trend of the backlog.
+"""Whether a run has a steady state: what its label is made of, and the trend of a backlog.
 
-An open load is `overloaded` where it offers at least as much work as the slots can do, or where the backlog
+An open load is `overloaded` where it asks for at least as much as a constraint has, or where the backlog
 grows through the arrivals. A closed load limits itself: its users wait for their answers, so that it is never
-overloaded, only `near saturation` when more users would merely wait.
+overloaded, only `near saturation` when more users would merely wait, or `limited by` what they wait for.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final
 
 import numpy as np
 
@@ -19,18 +19,39 @@ NEAR_SATURATION = 0.9
 WINDOWS = 20
 TREND_CONFIDENCE = 0.95
 
-# A rate given as a decimal may miss the slots by its last bits.
-ROUNDING = 1e-9
-
-Label = Literal["stable", "near saturation", "overloaded", "deterministic"]
+OVERLOADED: Final = "overloaded"
+COLLAPSED, NEAR, STABLE = "collapsed", "near saturation", "stable"
+DETERMINISTIC, LIMITED_BY = "deterministic", "limited by"
 
 
 @dataclass(frozen=True, slots=True)
 class Stability:
-    """The label of a run and the reason for it, in words."""
+    """The label of a run and the reason for it, in words.
 
-    label: Label
+    Parameters
+    ----------
+    label
+        `overloaded`, `collapsed`, `limited by` something, `near saturation`, `stable` or `deterministic`.
+    constraint
+        What is loaded most, such as `rpm of main`; None where nothing is asked for.
+    is_finite
+        Whether the load is one that ends by nature, such as a trace: its figures are what they are.
+    """
+
+    label: str
     reason: str
+    constraint: str | None = None
+    is_finite: bool = False
+
+    @property
+    def is_overloaded(self) -> bool:
+        """Whether a constant load asks for more than there is."""
+        return self.label == OVERLOADED and not self.is_finite
+
+    @property
+    def has_no_steady_state(self) -> bool:
+        """Whether figures are those of a finite run, and nothing follows from them."""
+        return self.label in (OVERLOADED, COLLAPSED) and not self.is_finite
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,60 +107,35 @@ def backlog(
     return Backlog(marks[0], marks[-1], lowest, increments)
 
 
-def open_stability(
-    offered_load: float, slots: int, backlogs: Sequence[Backlog], deterministic: bool = False
-) -> Stability:
-    """Label a run whose arrivals do not wait for answers.
+def rises(backlogs: Sequence[Backlog], fitting: float) -> bool:
+    """Return whether the backlog grows through the arrivals of the replications.
 
     Parameters
     ----------
-    offered_load : erlangs, arrival rate x mean work of a request
-        Of a trace: the work of the replayed requests over the time of their arrivals. NaN where unknown: the
-        backlog alone then decides.
-    slots : the provider's slots
-    backlogs : one `Backlog` per replication
-    deterministic : arrivals and service times are fixed; `overloaded` goes before `deterministic`
+    fitting : as many active requests as there are where all that is asked for just fits, without queues
 
     Notes
     -----
-    The backlog rises when two things hold. The mean of its increments over windows, all replications put
-    together, is above 0 by a one-sided Student-t test at 95 %: under overload increments are independent with
-    a positive mean, in a steady state they cancel out and the test is on the safe side. And in most
-    replications the active requests never fell back to the number of slots in the last third of the arrivals:
-    a load that merely grows within the slots does not count.
+    Two things must hold. The mean of the increments over windows, all replications together, is above 0 by a
+    one-sided Student-t test at 95 %: under overload increments are independent with a positive mean, in a
+    steady state they cancel out and the test is on the safe side. And in most replications active requests
+    never fell back to those that fit in the last third of the arrivals: a load that merely grows within what
+    there is does not count.
     """
-    _check_slots(slots)
-    share = offered_load / slots
-    if share >= 1 - ROUNDING:
-        return Stability("overloaded", f"the offered load of {offered_load:,.2f} reaches the {slots:,} slots")
-    if _rises(backlogs, slots):
-        return Stability("overloaded", _rise_in_words(backlogs, slots))
-    load = (
-        "the offered load is unknown"
-        if math.isnan(share)
-        else f"the offered load is {_percent(share)} of the slots"
-    )
-    if deterministic:
-        return Stability("deterministic", f"arrivals and service times are fixed; {load}")
-    if share >= NEAR_SATURATION:
-        return Stability("near saturation", load)
-    return Stability("stable", f"{load} and the backlog shows no rising trend")
-
-
-def closed_stability(utilisation: float, deterministic: bool = False) -> Stability:
-    """Label a run of users who wait for their answers, from the share of slot-time that was busy (0..1)."""
-    busy = f"a closed load limits itself; the slots are {_percent(utilisation)} busy"
-    if deterministic:
-        return Stability("deterministic", f"service times are fixed; {busy}")
-    return Stability("near saturation" if utilisation >= NEAR_SATURATION else "stable", busy)
-
-
-def _rises(backlogs: Sequence[Backlog], slots: int) -> bool:
-    never_fell_back = sum(one.lowest_in_last_third > slots for one in backlogs)
+    never_fell_back = sum(one.lowest_in_last_third > fitting for one in backlogs)
     if 2 * never_fell_back <= len(backlogs):
         return False
     increments = np.array([change for one in backlogs for change in one.increments], dtype=np.float64)
     return _mean_is_positive(increments)
+
+
+def rise_in_words(backlogs: Sequence[Backlog], fitting: float) -> str:
+    """Return how the backlog grew."""
+    first, last = (float(np.mean([getattr(one, end) for one in backlogs])) for end in ("first", "last"))
+    return (
+        f"active requests grew from {first:,.0f} to {last:,.0f} while requests arrived, and never fell back "
+        f"to the {fitting:,.0f} that there is room for in the last third of that time"
+    )
 
 
 def _mean_is_positive(values: FloatArray) -> bool:
@@ -151,20 +147,3 @@ def _mean_is_positive(values: FloatArray) -> bool:
         float(stdtrit(len(values) - 1, TREND_CONFIDENCE)) * float(values.std(ddof=1)) / math.sqrt(len(values))
     )
     return float(values.mean()) > bound
-
-
-def _rise_in_words(backlogs: Sequence[Backlog], slots: int) -> str:
-    first, last = (float(np.mean([getattr(one, end) for one in backlogs])) for end in ("first", "last"))
-    return (
-        f"active requests grew from {first:,.0f} to {last:,.0f} while requests arrived, "
-        f"and never fell back to the {slots:,} slots in the last third of that time"
-    )
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.1f} %"
-
-
-def _check_slots(slots: int) -> None:
-    if slots < 1:
-        raise ArgumentError("slots", "must be >= 1", slots)

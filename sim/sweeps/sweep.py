@@ -29,7 +29,6 @@ from sim.sweeps.point_store import HALF_WIDTH, PointStore, Row
 if TYPE_CHECKING:
     import pandas as pd
 
-OVERLOADED = "overloaded"
 NOT_COMPARED = "not compared"
 """The verdict where serial and another plan were not simulated beside each other."""
 SECONDS_PER_TASK = 1.0
@@ -324,9 +323,7 @@ def rows_of(result: Result) -> list[Row]:
 
 
 def verdict_of(result: Result) -> str:
-    """Return the measured decision; `overloaded` where a plan has no steady state to decide on."""
-    if any(plan.stability.label == OVERLOADED for plan in result.plans):
-        return OVERLOADED
+    """Return the measured decision; `overloaded` where no plan has a steady state to decide on."""
     return NOT_COMPARED if result.decision.measured is None else result.decision.decision
 
 

@@ -71,7 +71,13 @@ def test_run_shows_the_verdict_first_and_every_plan() -> None:
         "peak (scenarios/peak.yaml): 20 slots fair_share; load closed, 20 active requests; deterministic; "
         "seed 1; engine simpy"
     )
-    assert shown[1:7] == [
+    assert shown[1:10] == [
+        "serial: binding: slots, loaded to 100.0 %; users wait; 20 users; "
+        "knee at 20 users (420 ms unloaded); at most 47.6 requests/s",
+        "parallel: binding: slots, loaded to 142.4 %; users wait; 20 users; "
+        "knee at 14.0 users (295 ms unloaded); at most 47.6 requests/s",
+        "adaptive: binding: slots, loaded to 100.0 %; users wait (all in parallel: 142.4 %); 20 users; "
+        "knee at 20 users (420 ms unloaded); at most 47.6 requests/s",
         "keep-serial: loses 35 ms (measured)",
         "FAIL loses 35 ms",
         "FAIL costs 368 micros extra and saves no time",
@@ -114,7 +120,14 @@ def test_run_marks_an_overloaded_plan() -> None:
     shown = lines("run", PEAK, *stated)
     assert "serial (overloaded)" in shown
     assert "stability overloaded" in shown
-    assert "serial: overloaded: the offered load of 25.20 reaches the 20 slots" in shown
+    assert shown[1:4] == [
+        "binding: slots, loaded to 126.0 %; no steady state; 60 requests/s; "
+        "largest sustainable rate 47.6 requests/s",
+        "serial: overloaded: slots loaded to 126.0 %, 25.2 of 20 slots",
+        "overloaded: no steady state, so no verdict: slots loaded to 126.0 %, 25.2 of 20 slots; "
+        "at most 47.62 requests/s can be sustained",
+    ]
+    assert sum("25.2 of 20" in line for line in shown) == 2
 
 
 def test_run_shows_each_of_several_workloads() -> None:
@@ -132,7 +145,8 @@ def test_run_shows_each_of_several_workloads() -> None:
 
 def test_compare_shows_the_flip_and_its_price() -> None:
     shown = lines("compare", OFF_PEAK, PEAK, *SHORT)
-    assert shown[:3] == [
+    start = shown.index("") + 1
+    assert shown[start : start + 3] == [
         "latency mean, ms load parallel serial adaptive decision",
         "off-peak closed, 10 active requests 295.0 420.0 295.0 merge",
         "peak closed, 20 active requests 455.0 420.0 420.0 keep-serial",
@@ -215,7 +229,9 @@ def test_gains_slot_by_slot() -> None:
 
 def test_flip_shows_ranges_bounds_and_where_it_changes() -> None:
     words = ("--active", "10:11", "--allocation", "fair_share", "--requests-per-user", "20", "--workers", "1")
-    assert lines("flip", PEAK, *words) == [
+    shown = lines("flip", PEAK, *words)
+    assert shown[0].startswith("at 11 active requests: ")
+    assert shown[shown.index("") + 1 :] == [
         "peak, fair_share: latency mean, ms [least..greatest of a request] >= the bound no allocation "
         "can beat",
         "active requests parallel serial adaptive best decision",

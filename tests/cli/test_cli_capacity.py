@@ -32,9 +32,13 @@ def _at_root(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_size_shows_the_answer_first_and_every_candidate() -> None:
     shown = lines(*SIZE, *PARALLEL)
-    assert shown[0] == "peak: 40 is the smallest provider.concurrency that meets latency_ms_max <= 300"
-    assert shown[1].startswith("with 41 slots the mean latency saves 0.0 ms, worth 0 micros an hour")
-    assert shown[2] == "bounds and theory rule out no value of the range"
+    assert shown[0] == (
+        "at provider.concurrency 40: binding: slots, loaded to 71.2 %; 20 users; "
+        "knee at 28.1 users (295 ms unloaded); at most 67.8 requests/s"
+    )
+    assert shown[1] == "peak: 40 is the smallest provider.concurrency that meets latency_ms_max <= 300"
+    assert shown[2].startswith("with 41 slots the mean latency saves 0.0 ms, worth 0 micros an hour")
+    assert shown[3] == "bounds and theory rule out no value of the range"
     assert "39 455.0 at least 295.0 1 parallel missed" in shown
     assert "40 295.0 at least 295.0 1 parallel met <-" in shown
     assert shown[-1] == "10 runs of 9 of 9 values; deterministic"
@@ -44,24 +48,24 @@ def test_size_tells_an_anomaly() -> None:
     max_min = ("--set", "provider.allocation=max_min", "--set", "load.requests=800", "--warmup", "80")
     words = ("--vary", "provider.concurrency=28:32", "--slo", "latency_ms_mean <= 300", *PARALLEL)
     shown = lines("size", PEAK, *max_min, *words, "--slot-price", "1e6")
-    assert shown[0] == "peak: 29 is the smallest provider.concurrency that meets latency_ms_mean <= 300"
-    assert shown[1] == "anomaly: latency_ms_mean is 296.4 at 29 and 303.0 at 30"
-    assert shown[2] == "every value simulated from 31 up meets the rules"
-    assert shown[3].startswith("with 30 slots the mean latency loses 6.6 ms, worth")
-    assert shown[3].endswith("the slot costs 1,000,000: it does not pay")
+    assert shown[1] == "peak: 29 is the smallest provider.concurrency that meets latency_ms_mean <= 300"
+    assert shown[2] == "anomaly: latency_ms_mean is 296.4 at 29 and 303.0 at 30"
+    assert shown[3] == "every value simulated from 31 up meets the rules"
+    assert shown[4].startswith("with 30 slots the mean latency loses 6.6 ms, worth")
+    assert shown[4].endswith("the slot costs 1,000,000: it does not pay")
 
 
 def test_size_finds_the_largest_load() -> None:
     words = ("--vary", "load.active_requests=8:12", "--slo", "latency_ms_max <= 300", "--largest")
     shown = lines("size", PEAK, *SHORT, *words, *PARALLEL)
-    assert shown[0] == "peak: 10 is the largest load.active_requests that meets latency_ms_max <= 300"
+    assert shown[1] == "peak: 10 is the largest load.active_requests that meets latency_ms_max <= 300"
 
 
 def test_size_says_why_a_figure_is_missing() -> None:
     words = ("--vary", "provider.concurrency=40", "--slo", "latency_ms_p99 <= 300", *PARALLEL)
     shown = lines("size", PEAK, *SHORT, *words, code=1)
-    assert shown[0].startswith("peak: cannot decide within 160 replications whether latency_ms_p99 <= 300")
-    assert shown[1] == ("latency_ms_p99: missing in 1 of 1 replications: needs 1,000 observations, has 240")
+    assert shown[1].startswith("peak: cannot decide within 160 replications whether latency_ms_p99 <= 300")
+    assert shown[2] == ("latency_ms_p99: missing in 1 of 1 replications: needs 1,000 observations, has 240")
 
 
 def test_size_holds_a_rule_of_one_workload_and_one_of_all() -> None:
@@ -86,7 +90,7 @@ def test_size_holds_a_rule_of_one_workload_and_one_of_all() -> None:
 def test_size_ends_with_1_where_no_value_does() -> None:
     words = ("--vary", "provider.concurrency=30:32", "--slo", "latency_ms_max <= 300", *PARALLEL)
     shown = lines("size", PEAK, *SHORT, *words, code=1)
-    assert shown[0].startswith("peak: none in the range 30 to 32 of provider.concurrency meets")
+    assert shown[1].startswith("peak: none in the range 30 to 32 of provider.concurrency meets")
     assert json_of("size", PEAK, *SHORT, *words, code=1)["status"] == "none"
 
 

@@ -120,6 +120,28 @@ def test_a_rate_limit_makes_calls_wait_beside_free_slots() -> None:
     assert spent(shared(workload(arriving(0, 0, 0)), paced)) == {"service": 10, "limits": 2000}
 
 
+def test_a_limit_that_never_binds_does_not_take_the_blame_for_the_own_cap() -> None:
+    # Two requests share three slots, one each; the second branch waits for the first.
+    two = workload(arriving(0, 0), [26, 16], join_ms=3)
+    without = spent(shared(two, provider(3, allocation="fair_share")))
+    assert without == {"service": 16, "own_cap": 26, "join": 3}
+    assert (
+        spent(
+            shared(
+                two, provider(3, allocation="fair_share", limits=limits(rate(60_000, 60_000, burst=60_000)))
+            )
+        )
+        == without
+    )
+
+
+def test_a_wait_beside_free_slots_is_split_between_the_own_cap_and_a_limit() -> None:
+    # The bucket has the four calls' last one at 40 ms; until 26 the request holds its one slot.
+    paced = provider(3, allocation="fair_share", limits=limits(rate(25, 1_000, burst=3)))
+    one = shared(workload(arriving(0, 0), [26, 16], join_ms=3), paced)
+    assert spent(one) == {"service": 16, "own_cap": 26, "limits": 14, "join": 3}
+
+
 def test_a_slot_kept_for_another_workload_is_waited_for_like_a_limit() -> None:
     kept = provider(2, reserved=(0, 1), lends=False)
     one = shared((workload(arriving(0, 0)), workload(arriving())), kept)

@@ -56,6 +56,7 @@ def test_runs_that_differ_count_as_fewer_requests() -> None:
 def test_the_effect_is_seen_in_the_shares_themselves_where_they_differ() -> None:
     shares, counts = np.array([0.9, 0.7, 0.8]), np.array([100, 100, 100])
     effect = design_effect(shares, counts)
+    assert effect is not None
     assert effect == pytest.approx((0.01 / 3) / (0.8 * 0.2 / 300))
     found = proportion(shares.tolist(), counts.tolist(), alike(100, 3))
     low, high = wilson(0.8, 300 / effect, stats.t.ppf(0.975, 2))

@@ -12,9 +12,10 @@ from sim.plan.criteria import KEEP_SERIAL, MERGE
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import BLUE, MUTED, ORANGE, PAPER, Look, clipped
-from sim.report.words import DECISIONS, OVERLOADED
+from sim.report.words import DECISIONS
 from sim.result.measured_decision import UNDECIDED
 from sim.statistics.digits import trimmed
+from sim.statistics.stability import OVERLOADED
 from sim.sweeps.grid import Axis, Value
 from sim.sweeps.sweep import NOT_COMPARED, Sweep
 
@@ -106,7 +107,7 @@ def rectangle(block: Block) -> Patch:
 
 def legend_handles(sweep: Sweep) -> list[Patch]:
     """Return a sample for each kind of cell that there is."""
-    names = DECISIONS | {OVERLOADED: "Overloaded"}
+    names = DECISIONS
     met = set(sweep.inferred.values())
     with rc_context({"hatch.color": MUTED}):
         handles = [Patch(label=names[one], **LOOKS[one]) for one in LOOKS if sweep.verdicts[one]]

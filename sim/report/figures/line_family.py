@@ -25,7 +25,7 @@ from sim.report.figures.style import (
     plan_styles,
     thousands,
 )
-from sim.report.words import OVERLOADED
+from sim.statistics.stability import OVERLOADED
 from sim.sweeps.grid import Axis
 from sim.sweeps.point_store import HALF_WIDTH, Row
 from sim.sweeps.sweep import Sweep

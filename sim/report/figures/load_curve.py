@@ -11,7 +11,10 @@ from sim.contract.allocation import allocation_named
 from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import GRID, INK, PAPER, Look, plan_styles, sample, thousands
-from sim.report.words import OVERLOADED
+from sim.statistics.stability import OVERLOADED
+
+LOG_FROM_RATIO = 10.0
+"""From this ratio of the longest to the shortest mean on an overload needs a logarithmic axis."""
 
 
 def load_curve(table: FlipTable) -> Figure:
@@ -23,6 +26,10 @@ def load_curve(table: FlipTable) -> Figure:
         for axes, allocation in zip(column, table.allocations, strict=True):
             paint_allocation(axes, table, allocation)
         column[-1].set_xlabel(LEVEL_WORDS[table.level])
+        if explodes(table):
+            column[-1].set_yscale("log")
+            for axes in column:
+                thousands(axes.yaxis)
         canvas.legend(handles=legend_handles(table), loc="outside upper left", ncols=5, columnspacing=1.2)
 
     caption = (
@@ -32,6 +39,8 @@ def load_curve(table: FlipTable) -> Figure:
     )
     if overloads(table):
         caption += " Hollow markers: overloaded, the figure of a finite run."
+    if explodes(table):
+        caption += " Logarithmic: in overload latencies grow as long as the run goes on."
     description = f"Lines of mean latency over {LEVEL_WORDS[table.level]}. {'; '.join(table.sentences())}."
     title = f"Latency against {LEVEL_WORDS[table.level]}"
     words = (title, caption, description)
@@ -41,6 +50,13 @@ def load_curve(table: FlipTable) -> Figure:
 def overloads(table: FlipTable) -> bool:
     """Return whether any plan is overloaded at any level."""
     return any(plan.stability == OVERLOADED for level in table.levels for plan in level.plans.values())
+
+
+def explodes(table: FlipTable) -> bool:
+    """Return whether the longest mean would flatten all the others on a linear axis."""
+    figures = (plan.mean.mean for level in table.levels for plan in level.plans.values())
+    means = [mean for mean in figures if mean > 0]
+    return overloads(table) and max(means) > LOG_FROM_RATIO * min(means)
 
 
 def paint_allocation(axes: Axes, table: FlipTable, allocation: str) -> None:
@@ -55,7 +71,7 @@ def paint_allocation(axes: Axes, table: FlipTable, allocation: str) -> None:
     for label, style in styles.items():
         paint_plan(axes, levels, label, style)
     axes.set_title(allocation_named(allocation).words)
-    axes.set_ylabel("mean latency, ms")
+    axes.set_ylabel("mean latency, ms (log.)" if explodes(table) else "mean latency, ms")
     thousands(axes.yaxis)
     thousands(axes.xaxis)
 

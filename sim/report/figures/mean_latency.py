@@ -11,9 +11,10 @@ from sim.report.content import Figure
 from sim.report.figures.drawing import drawn
 from sim.report.figures.style import INK, PAPER, clipped, plan_styles, thousands
 from sim.report.shown import estimate_cell, ms
-from sim.report.words import OVERLOADED, plan_name
+from sim.report.words import plan_name
 from sim.result.plan_result import PlanResult
 from sim.result.result import Result
+from sim.statistics.stability import OVERLOADED
 
 
 def mean_latency(results: Sequence[Result]) -> Figure:

@@ -6,9 +6,10 @@ from sim.answers.comparison import Comparison, PlanDifference
 from sim.contract.figure import FIGURES
 from sim.report.content import Cell, Paragraph, Section, Table, table_of
 from sim.report.shown import Show, missing, ms
-from sim.report.words import CHEAPER, OVERLOADED
+from sim.report.words import CHEAPER
 from sim.statistics.digits import BLANK, MINUS, decimals_of, fixed, plus_minus, trimmed
 from sim.statistics.interval import Difference
+from sim.statistics.stability import OVERLOADED
 
 HEADINGS = ("Scenario", "Compared", "Figure", "Difference", "95 % interval", "In words", "Variance reduction")
 PAIRING_WORDS = (
@@ -40,9 +41,8 @@ def row(comparison: Comparison, pair: PlanDifference) -> tuple[Cell, ...]:
     figure, difference = FIGURES[pair.figure], pair.difference
     show = ms if figure.kind == "time" else trimmed
     compared = Cell(f"{pair.plan} {MINUS} {pair.against}")
-    overloaded = overload_of(comparison, pair)
-    if overloaded:
-        compared = Cell(f"{compared.text} ⚠ {OVERLOADED}", OVERLOADED, f"{OVERLOADED}: {overloaded}")
+    if is_overloaded(comparison, pair):
+        compared = Cell(f"{compared.text} ⚠ {OVERLOADED}", OVERLOADED)
     return (
         Cell(pair.scenario),
         compared,
@@ -60,8 +60,8 @@ def words_of(pair: PlanDifference) -> str:
     return CHEAPER.get(words, words) if FIGURES[pair.figure].unit == "micros" else words
 
 
-def overload_of(comparison: Comparison, pair: PlanDifference) -> str:
-    """Return which of the compared plans was overloaded, with the reason; empty where neither was."""
+def is_overloaded(comparison: Comparison, pair: PlanDifference) -> bool:
+    """Return whether one of the compared plans was overloaded; the warnings at the top say why."""
     by_name = {result.scenario.name: result for result in comparison.results}
     both_plans = pair.against not in by_name
     sides = (
@@ -69,12 +69,7 @@ def overload_of(comparison: Comparison, pair: PlanDifference) -> str:
         if both_plans
         else [(pair.scenario, pair.plan), (pair.against, pair.plan)]
     )
-    reasons = []
-    for scenario, label in sides:
-        stability = by_name[scenario].plan(label).stability
-        if stability.label == OVERLOADED:
-            reasons.append(f"{scenario}, {label}: {stability.reason}")
-    return "; ".join(reasons)
+    return any(by_name[name].plan(label).stability.label == OVERLOADED for name, label in sides)
 
 
 def difference_cell(difference: Difference, show: Show) -> Cell:

@@ -26,7 +26,7 @@ def answer(sizing: Sizing) -> Section:
 
 def answer_words(sizing: Sizing) -> list[str]:
     """Return the answer and its reservations, one sentence each."""
-    words = [sizing.sentence, *missing_words(sizing), *anomaly_words(sizing)]
+    words = [*sizing.binding, sizing.sentence, *missing_words(sizing), *anomaly_words(sizing)]
     if sizing.next_slot is not None:
         words.append(next_slot_words(sizing.next_slot))
     words += [theory_words(sizing), effort_words(sizing)]

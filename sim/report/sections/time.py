@@ -9,10 +9,11 @@ from sim.report.figures.gantt import gantt
 from sim.report.figures.over_time import over_time
 from sim.report.figures.warm_up import warm_up
 from sim.report.shown import columns, count, figure_cells
-from sim.report.words import OVERLOADED, decision_cell, plan_cell, warmup_words
+from sim.report.words import decision_cell, plan_cell, warmup_words
 from sim.result.plan_result import PeriodResult, PlanResult
 from sim.result.result import Result
 from sim.statistics.digits import trimmed
+from sim.statistics.stability import OVERLOADED
 
 PERIOD_FIGURES = (named.REQUESTS, named.MEAN_LATENCY, named.P95_LATENCY, named.MEAN_WAIT, named.UTILISATION)
 ENDS = (named.ACTIVE_AT_START, named.ACTIVE_AT_END)
