@@ -20,11 +20,13 @@ def binding_lines(scenario: Scenario, found: Sequence[PlanCapacity]) -> list[str
         stretch = plan.worst
         when = f" ({stretch.stretch.name})" if stretch.stretch.name else ""
         rates = (line for one in stretch.workloads for line in workload_lines(scenario, stretch, one))
-        plans.setdefault("; ".join([f"{answer(stretch, several)}{when}", *rates]), []).append(plan.label)
+        plans.setdefault("; ".join([f"{answer(stretch, several, by_way=False)}{when}", *rates]), []).append(
+            plan.label
+        )
     return [words if len(plans) == 1 else f"{', '.join(labels)}: {words}" for words, labels in plans.items()]
 
 
-def answer(stretch: StretchCapacity, several: bool) -> str:
+def answer(stretch: StretchCapacity, several: bool, *, by_way: bool = True) -> str:
     """Return what binds, and whether there is a steady state."""
     bound = stretch.binding
     if bound is None:
@@ -34,7 +36,8 @@ def answer(stretch: StretchCapacity, several: bool) -> str:
         words += "; no steady state"
     elif bound.is_reached():
         words += "; users wait"
-    others = {way: load for way, load in stretch.load_by_way.items() if load != stretch.load}
+    ways = stretch.load_by_way if by_way else {}
+    others = {way: load for way, load in ways.items() if load != stretch.load}
     return words + "".join(f" (all in {way}: {percent(load)})" for way, load in others.items())
 
 

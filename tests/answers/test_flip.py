@@ -75,3 +75,16 @@ def test_several_workloads_have_no_one_load_to_vary(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError) as error:
         at_level(read(tmp_path, **listed("one", "two"), provider=PROVIDER), *AT_LEVEL)
     assert str(error.value) == "workloads must be one: it is its load that varies (got 2)"
+
+
+def test_no_flip_is_named_beyond_capacity() -> None:
+    table = sim.flip(
+        load_scenario("scenarios/open.yaml"), rates=[20, 50, 60], allocations=["fifo"], requests=400
+    )
+    assert [level.decision for level in table.of("fifo")][1:] == ["overloaded", "overloaded"]
+    assert [level.best for level in table.of("fifo")][1:] == ["overloaded", "overloaded"]
+    assert "->" not in table.sentences()[0]
+    assert table.sentences()[0].endswith("overloaded from 50 on: no verdict there")
+    assert table.binding[0].endswith(
+        "no steady state; 60 requests/s; largest sustainable rate 47.6 requests/s"
+    )

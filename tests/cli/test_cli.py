@@ -71,13 +71,11 @@ def test_run_shows_the_verdict_first_and_every_plan() -> None:
         "peak (scenarios/peak.yaml): 20 slots fair_share; load closed, 20 active requests; deterministic; "
         "seed 1; engine simpy"
     )
-    assert shown[1:10] == [
-        "serial: binding: slots, loaded to 100.0 %; users wait; 20 users; "
+    assert shown[1:9] == [
+        "serial, adaptive: binding: slots, loaded to 100.0 %; users wait; 20 users; "
         "knee at 20 users (420 ms unloaded); at most 47.6 requests/s",
         "parallel: binding: slots, loaded to 142.4 %; users wait; 20 users; "
         "knee at 14.0 users (295 ms unloaded); at most 47.6 requests/s",
-        "adaptive: binding: slots, loaded to 100.0 %; users wait (all in parallel: 142.4 %); 20 users; "
-        "knee at 20 users (420 ms unloaded); at most 47.6 requests/s",
         "keep-serial: loses 35 ms (measured)",
         "FAIL loses 35 ms",
         "FAIL costs 368 micros extra and saves no time",
