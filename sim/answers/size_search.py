@@ -73,12 +73,19 @@ class SizePoint:
     stability: str
     replications: int
 
+    @property
+    def reason(self) -> str:
+        """Why rules are not met, each reason once; empty where the figures alone say it."""
+        reasons = (held.reason for held in self.rules if held.verdict != MET)
+        return "; ".join(dict.fromkeys(reason for reason in reasons if reason))
+
     def summary(self) -> dict[str, Any]:
         """Return the candidate as plain data."""
         bounds = (bound or (None, None) for bound in self.bounds)
         return {
             "value": self.value,
             "verdict": self.verdict,
+            "reason": self.reason,
             "replications": self.replications,
             "stability": self.stability,
             MEAN_LATENCY: plain(self.latency_ms_mean.mean),

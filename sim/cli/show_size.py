@@ -30,12 +30,15 @@ def curve_table(sizing: Sizing) -> Table:
     """Return a row for each candidate."""
     rules = [str(rule) for _, rule in sizing.asked.rules]
     columns = [column for rule in rules for column in (rule, "theory")]
-    table = new_table(sizing.path, *columns, "replications", "plan", "verdict", words=0, last_words=2)
+    explained = any(point.reason for point in sizing.points)
+    headings = ("plan", "verdict", *["why"] * explained)
+    table = new_table(sizing.path, *columns, "replications", *headings, words=0, last_words=len(headings))
     for point in sizing.points:
         mark = " <-" if point.value == sizing.answer else ""
         cells = [cell for place in range(len(rules)) for cell in rule_cells(point, place)]
         plans = ", ".join(dict.fromkeys(held.plan for held in point.rules))
-        table.add_row(f"{point.value:g}", *cells, f"{point.replications:,}", plans, point.verdict + mark)
+        last = (plans, point.verdict + mark, *[point.reason] * explained)
+        table.add_row(f"{point.value:g}", *cells, f"{point.replications:,}", *last)
     return table
 
 

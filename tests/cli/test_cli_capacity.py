@@ -30,6 +30,31 @@ def _at_root(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(ROOT)
 
 
+def test_size_says_why_a_row_is_missed_though_its_figure_keeps_the_rule(tmp_path: Path) -> None:
+    """Buckets start full, so that a short run beyond the limit is over before they are empty."""
+    file = tmp_path / "rpm.yaml"
+    file.write_text(
+        """
+schema_version: 1
+name: rpm
+provider: {concurrency: 200, allocation: fifo, limits: {rpm: 600}}
+workflow: {name: one, branches: [{id: a, duration_ms: 1000}]}
+load: {kind: open, rate_per_s: 11, requests: 500}
+plans: [serial]
+"""
+    )
+    vary = ("--vary", "load.rate_per_s=8:11", "--largest", "--slo", "latency_ms_p95 <= 2000")
+    shown = lines("size", str(file), *vary)
+    assert shown[1] == "rpm: 9 is the largest load.rate_per_s that meets latency_ms_p95 <= 2000"
+    assert shown[-5:-2] == [
+        "9 1,000.0 - 5 serial met <-",
+        "10 1,000.0 - 5 serial missed overloaded: rpm loaded to 100.0 %, 600 of 600 calls/min",
+        "11 1,000.0 - 5 serial missed overloaded: rpm loaded to 110.0 %, 660 of 600 calls/min",
+    ]
+    reasons = [one["reason"] for one in json_of("size", str(file), *vary)["curve"]]
+    assert reasons[-1] == "overloaded: rpm loaded to 110.0 %, 660 of 600 calls/min"
+
+
 def test_size_shows_the_answer_first_and_every_candidate() -> None:
     shown = lines(*SIZE, *PARALLEL)
     assert shown[0] == (

@@ -51,7 +51,7 @@ def row(point: SizePoint, sizing: Sizing) -> tuple[Cell, ...]:
     mark = " ←" if sizing.status == FOUND and point.value == sizing.answer else ""
     return (
         Cell(f"{point.value:g}{mark}"),
-        Cell(point.verdict, MARKS.get(point.verdict, "unsure")),
+        Cell(point.verdict, MARKS.get(point.verdict, "unsure"), note=point.reason),
         *(estimate_cell(held.figure, FIGURES[held.rule.metric].kind) for held in point.rules),
         *(Cell(f"{bound[0]} {trimmed(bound[1])}" if bound else BLANK) for bound in point.bounds),
         Cell(f"{point.replications:,}"),
